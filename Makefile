@@ -1,0 +1,71 @@
+# performance_schema: building and installing, by PostgreSQL's PGXS. Developer targets: dev.mk.
+#
+#   make                          for the PyPI server of the project's virtual environment
+#   make PG_CONFIG=/path/to/pg_config install
+#   make DISABLE="statement transaction"     compiles whole event classes away
+#
+# Changing PG_CONFIG, DISABLE or COPT rebuilds everything.
+
+EXTENSION = performance_schema
+MODULE_big = performance_schema
+DATA = sql/performance_schema--1.0.sql
+
+CORE_SOURCES := $(sort $(wildcard src/core/*.c))
+SERVER_SOURCES := $(sort $(wildcard src/pg/*.c src/fdw/*.c))
+OBJS = $(CORE_SOURCES:.c=.o) $(SERVER_SOURCES:.c=.o)
+
+# PGXS is read only for goals that build for a server: the others need none (and PGXS has a `check` of
+# its own, which only says that it does nothing).
+SERVERLESS = help unit unit-asan unit-tsan gen gen-check compile-check bench-core bench-core-check \
+	bench-core-update clean
+GOALS := $(or $(MAKECMDGOALS),all)
+SERVER_GOALS := $(filter-out $(SERVERLESS) check,$(GOALS))
+
+ifneq ($(SERVER_GOALS)$(filter check,$(GOALS)),)
+ifndef PG_CONFIG
+PG_CONFIG := $(shell scripts/toolchain.sh pg_config)
+ifeq ($(PG_CONFIG),)
+$(error no server to build for: give PG_CONFIG=/path/to/pg_config)
+endif
+endif
+endif
+
+upper = $(shell echo '$(1)' | tr 'a-z-' 'A-Z_')
+DISABLE_FLAGS := $(foreach class,$(DISABLE),-DPFS_DISABLE_$(call upper,$(class)))
+OUR_FLAGS = -std=gnu11 -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare
+
+ifneq ($(SERVER_GOALS),)
+ifneq ($(filter check,$(GOALS)),)
+$(error make check installs by itself: give it as the only goal)
+endif
+# PostgreSQL 15 leaves PGDLLEXPORT empty, which with -fvisibility=hidden would hide the module's entry.
+EXPORT_FLAG = -DPGDLLEXPORT='__attribute__((visibility("default")))'
+PG_CPPFLAGS = -Isrc $(EXPORT_FLAG) $(DISABLE_FLAGS)
+EXTRA_CLEAN = $(OBJS:.o=.d) $(OBJS:.o=.bc) .stamp-build build
+PG_CFLAGS = $(OUR_FLAGS) -MMD -MP
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+ifeq ($(PGXS),)
+$(error $(PG_CONFIG) does not run or knows no PGXS)
+endif
+ifeq ($(shell command -v clang),)
+override with_llvm = no
+endif
+include $(PGXS)
+
+# Flags of the compiler that built the server: ours may not know them, or our style differs.
+override CFLAGS := $(filter-out -Wmissing-variable-declarations -Wdeclaration-after-statement \
+	-Wvla -Werror=vla,$(CFLAGS))
+
+# A file that changes only when what decides how objects are made changes.
+BUILD_STAMP := .stamp-build
+BUILD_KEY := $(strip $(PG_CONFIG) $(VERSION) $(CC) $(CFLAGS) $(CPPFLAGS))
+ifneq ($(strip $(file <$(BUILD_STAMP))),$(BUILD_KEY))
+$(file >$(BUILD_STAMP),$(BUILD_KEY))
+endif
+$(BUILD_STAMP): # after `make clean all`
+	$(file >$@,$(BUILD_KEY))
+$(OBJS): $(BUILD_STAMP)
+-include $(OBJS:.o=.d)
+endif
+
+include dev.mk

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Instructions per event of the core's micro-benchmarks, counted by valgrind's callgrind.
+
+    callgrind_bench.py [--check | --update] PROGRAM...
+
+A benchmark program prints its event names for `PROGRAM list` and runs one for
+`PROGRAM NAME COUNT`. Each runs with two counts; the difference over the difference is the cost of
+one event: start-up cancels out. --check fails when an event costs more than 5 % above
+tests/bench/ceilings.json or has no ceiling; --update rewrites that file. Numbers depend on the
+compiler: see the file's `compiler`.
+Called by the bench-core targets of dev.mk. Without valgrind --check is an error, said plainly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+CEILINGS = Path(__file__).resolve().parents[1] / "tests" / "bench" / "ceilings.json"
+COUNTS = (1_000, 11_000)
+TOLERANCE = 1.05
+SLACK = 1.0  # instructions; very short events would else fail by rounding
+TIMEOUT_S = 120
+
+
+class BenchError(RuntimeError):
+    """A benchmark or valgrind failed."""
+
+
+def output_of(command: list[str]) -> str:
+    """Run a program; BenchError with its output when it fails."""
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL
+    )
+    if done.returncode != 0:
+        raise BenchError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def instructions(program: str, event: str, count: int) -> int:
+    """Instructions of one whole run."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = f"{folder}/callgrind.out"
+        output_of(["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}",
+                   program, event, str(count)])  # fmt: skip
+        found = re.search(r"^(?:summary|totals): (\d+)", Path(out).read_text(), re.MULTILINE)
+    if not found:
+        raise BenchError(f"{program} {event}: callgrind wrote no total")
+    return int(found.group(1))
+
+
+def per_event(program: str, event: str) -> float:
+    """Instructions of one event."""
+    small, large = (instructions(program, event, count) for count in COUNTS)
+    return round((large - small) / (COUNTS[1] - COUNTS[0]), 1)
+
+
+def measure(programs: list[str]) -> dict[str, float]:
+    """All events of all programs, two at a time."""
+    jobs = [(path, event) for path in programs for event in output_of([path, "list"]).split()]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        costs = pool.map(lambda job: per_event(*job), jobs)
+        return {f"{Path(path).name}/{event}": cost for (path, event), cost in zip(jobs, costs)}
+
+
+def compiler() -> str:
+    """What the numbers depend on."""
+    return output_of(["gcc", "-dumpfullversion"]).strip()
+
+
+def judge(costs: dict[str, float]) -> int:
+    """Compare with the ceilings; returns how many events fail."""
+    ceilings = json.loads(CEILINGS.read_text())["instructions"] if CEILINGS.exists() else {}
+    failed = 0
+    for name, cost in costs.items():
+        ceiling = ceilings.get(name)
+        good = ceiling is not None and cost <= max(ceiling * TOLERANCE, ceiling + SLACK)
+        failed += not good
+        print(f"{'ok' if good else 'ABOVE':6} {name:40} {cost:10.1f}  ceiling {ceiling}")
+    for name in ceilings.keys() - costs.keys():
+        print(f"GONE   {name}: in ceilings.json, but no benchmark has it")
+        failed += 1
+    return failed
+
+
+def main() -> int:
+    """Parse the command line; see the module's comment."""
+    parser = argparse.ArgumentParser(description="instructions per event")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("programs", nargs="*")
+    options = parser.parse_args()
+    if not options.programs:
+        print("no benchmark found")
+        return 0
+    if not shutil.which("valgrind"):
+        print("valgrind is not installed (Debian: apt-get install valgrind)", file=sys.stderr)
+        return 1
+    try:
+        costs = measure(options.programs)
+    except (BenchError, subprocess.TimeoutExpired) as error:
+        print(f"callgrind_bench: {error}", file=sys.stderr)
+        return 1
+    if options.check:
+        return 1 if judge(costs) else 0
+    for name, cost in costs.items():
+        print(f"{name:40} {cost:10.1f} instructions per event")
+    if options.update:
+        facts = {"compiler": f"gcc {compiler()} -O2", "instructions": costs}
+        CEILINGS.write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+/*
+ * arena.c
+ *		Layout of the arena: one function decides offsets, for sizing and for initialising.
+ */
+#include "core/arena.h"
+
+#include "core/digest.h"
+#include "core/names.h"
+#include "core/registry.h"
+#include "core/setup.h"
+#include "core/statement.h"
+#include "core/thread.h"
+#include "core/timer.h"
+
+#define TEXT_RING_BYTES_PER_ROW 160 /* mean of real statements with room to spare */
+
+static PfsOff
+place(PfsOff *end, uint64_t bytes)
+{
+	PfsOff		start = PFS_ALIGN_UP(*end, PFS_CACHE_LINE);
+
+	*end = start + bytes;
+	return start;
+}
+
+static uint32_t
+power_of_two(uint32_t at_least)
+{
+	uint32_t	n = 16;
+
+	while (n < at_least)
+		n *= 2;
+	return n;
+}
+
+/* Bytes of one row of history_long: stamp and record. */
+static size_t
+long_row(size_t record)
+{
+	return sizeof(uint64_t) + record;
+}
+
+static void
+lay_out(PfsArena *a, const PfsSizes *s)
+{
+	PfsOff		end = sizeof(PfsArena);
+	uint32_t	statement_slots = s->statement_stack + s->statements_history;
+
+	a->sizes = *s;
+	a->aggregate_bytes = PFS_ALIGN_UP(sizeof(PfsAggregate) +
+									  (s->statement_classes + s->errors) * sizeof(PfsRef), 8);
+	a->account_bytes = PFS_ALIGN_UP(sizeof(PfsParty) + a->aggregate_bytes, PFS_CACHE_LINE);
+	a->statement_slot_bytes = PFS_ALIGN_UP(sizeof(PfsStatementEvent) + s->sql_text_length +
+										   PFS_MESSAGE_LENGTH, 8);
+	a->thread_history_offset = PFS_ALIGN_UP(PFS_ALIGN_UP(sizeof(PfsThread), 64) +
+											PFS_SCOPES * a->aggregate_bytes, 64);
+	a->thread_transactions_offset = a->thread_history_offset +
+		statement_slots * a->statement_slot_bytes;
+	a->thread_bytes = PFS_ALIGN_UP(a->thread_transactions_offset +
+								   (1 + s->transactions_history) * sizeof(PfsTransactionEvent), 64);
+	a->text_block = power_of_two(pfs_max(4096u, s->sql_text_length + PFS_MESSAGE_LENGTH));
+	a->text_ring_bytes = PFS_ALIGN_UP((uint64_t) s->statements_history_long * TEXT_RING_BYTES_PER_ROW,
+									  a->text_block);
+	a->text_ring_bytes = pfs_max(a->text_ring_bytes, 4 * (uint64_t) a->text_block);
+	a->digest_head_count = power_of_two(s->digests);
+
+	a->instruments = place(&end, s->instruments * sizeof(PfsInstrument));
+	a->thread_classes = place(&end, s->thread_classes * sizeof(PfsThreadClass));
+	a->actors = place(&end, s->actors * sizeof(PfsActor));
+	a->objects = place(&end, s->objects * sizeof(PfsObject));
+	a->names = place(&end, PFS_NAME_HEADS * sizeof(uint32_t));
+	a->global = place(&end, a->account_bytes + PFS_BUCKETS * sizeof(uint64_t));
+	a->accounts = place(&end, (uint64_t) s->accounts * a->account_bytes);
+	a->users = place(&end, (uint64_t) s->users * a->account_bytes);
+	a->hosts = place(&end, (uint64_t) s->hosts * a->account_bytes);
+	a->threads = place(&end, (uint64_t) s->threads * a->thread_bytes);
+	a->digests = place(&end, (s->digests + 2) * sizeof(PfsDigest));
+	a->digest_heads = place(&end, a->digest_head_count * sizeof(uint64_t));
+	a->statements_long = place(&end, s->statements_history_long *
+							   long_row(sizeof(PfsStatementEvent)));
+	a->statements_long_text = place(&end, s->statements_history_long ? a->text_ring_bytes : 0);
+	a->transactions_long = place(&end, s->transactions_history_long *
+								 long_row(sizeof(PfsTransactionEvent)));
+	a->pool = place(&end, pfs_pool_size(s->pool_bytes));
+	a->bytes = PFS_ALIGN_UP(end, PFS_CACHE_LINE);
+}
+
+size_t
+pfs_arena_size(const PfsSizes *sizes)
+{
+	PfsArena	plan;
+
+	lay_out(&plan, sizes);
+	return plan.bytes;
+}
+
+PfsArena *
+pfs_arena_init(void *memory, const PfsSizes *sizes)
+{
+	PfsArena   *arena = memory;
+
+	memset(memory, 0, pfs_arena_size(sizes));
+	lay_out(arena, sizes);
+	pfs_pool_init(pfs_pool_of(arena), sizes->pool_bytes);
+	arena->digest_histogram_generation = 1;
+	arena->sample_age_seconds = 60;
+	arena->sample_age_ticks = pfs_ns_to_ticks(UINT64_C(60000000000));
+	pfs_digest_reset(arena);
+	pfs_rules_default(arena);
+	pfs_consumers_default(arena);
+	arena->magic = PFS_ARENA_MAGIC;
+	return arena;
+}
+
+bool
+pfs_arena_part(const PfsArena *a, int number, PfsArenaPart *part)
+{
+	const PfsSizes *s = &a->sizes;
+	const PfsArenaPart parts[] = {
+		{"(arena_header)", "Switchboard, reset points, loss counters", 1, sizeof(PfsArena), 0},
+		{"setup_instruments", "Instruments", s->instruments, sizeof(PfsInstrument), 0},
+		{"setup_threads", "Thread classes", s->thread_classes, sizeof(PfsThreadClass), 0},
+		{"setup_actors", "Actor rules", s->actors, sizeof(PfsActor), 0},
+		{"setup_objects", "Object rules", s->objects, sizeof(PfsObject), 0},
+		{"(name_hash)", "Heads of the name hash; the names are in the pool", PFS_NAME_HEADS,
+		sizeof(uint32_t), 0},
+		{"(global)", "Global summaries and the global histogram", 1,
+		a->account_bytes + PFS_BUCKETS * sizeof(uint64_t), 0},
+		{"accounts", "Accounts and their summaries' directories", s->accounts, a->account_bytes, 0},
+		{"users", "Users and their summaries' directories", s->users, a->account_bytes, 0},
+		{"hosts", "Hosts and their summaries' directories", s->hosts, a->account_bytes, 0},
+		{"threads", "Threads: directories, histograms, current events and histories", s->threads,
+		a->thread_bytes, 0},
+		{"events_statements_summary_by_digest", "Digest rows; texts, histograms and cells of threads "
+			"are in the pool", s->digests + 2, sizeof(PfsDigest), 0},
+		{"(digest_hash)", "Heads of the digest hash", a->digest_head_count, sizeof(uint64_t), 0},
+		{"events_statements_history_long", "Ring of statement events", s->statements_history_long,
+		long_row(sizeof(PfsStatementEvent)), 0},
+		{"(statement_texts_long)", "Text ring of events_statements_history_long",
+			s->statements_history_long ? a->text_ring_bytes / a->text_block : 0, a->text_block, 0},
+		{"events_transactions_history_long", "Ring of transaction events",
+			s->transactions_history_long, long_row(sizeof(PfsTransactionEvent)), 0},
+		{"(pool)", "Cells, histogram pages, texts, names", pfs_pool_of(a)->units, PFS_POOL_UNIT, 0},
+	};
+
+	if (number < 0 || (size_t) number >= PFS_LENGTH(parts))
+		return false;
+	*part = parts[number];
+	part->bytes = part->rows * part->row_bytes;
+	return true;
+}
+
+static const struct
+{
+	const char *name;
+	const char *doc;
+}			losses[PFS_LOSSES] = {
+#define PFS_LOSS(symbol, name, doc) {#name, doc},
+#include "core/losses.def"
+#undef PFS_LOSS
+};
+
+const char *
+pfs_loss_name(PfsLoss loss)
+{
+	return losses[loss].name;
+}
+
+const char *
+pfs_loss_doc(PfsLoss loss)
+{
+	return losses[loss].doc;
+}

@@ -1,0 +1,187 @@
+/*
+ * arena.h
+ *		The one piece of shared memory: what it holds, how large it is, where the parts are.
+ *
+ * A fixed part, laid out by pfs_arena_init from the sizes, and the pool behind it.  Everything is
+ * reached by offsets.  Each part's own header describes its content and who writes it.
+ */
+#ifndef PFS_ARENA_H
+#define PFS_ARENA_H
+
+#include "core/pool.h"
+
+/* Sizes fixed at start.  The host resolves "autosize" before it comes here. */
+typedef struct PfsSizes
+{
+	uint32_t	threads;
+	uint32_t	accounts;
+	uint32_t	users;
+	uint32_t	hosts;
+	uint32_t	actors;			/* rows of setup_actors */
+	uint32_t	objects;		/* rows of setup_objects */
+	uint32_t	instruments;
+	uint32_t	statement_classes;
+	uint32_t	thread_classes;
+	uint32_t	errors;			/* error codes of the host */
+	uint32_t	statement_stack;
+	uint32_t	statements_history;	/* rows per thread */
+	uint32_t	statements_history_long;
+	uint32_t	transactions_history;
+	uint32_t	transactions_history_long;
+	uint32_t	digests;
+	uint32_t	sql_text_length;	/* bytes kept of a statement */
+	uint32_t	digest_length;	/* bytes kept of a normalised statement */
+	uint64_t	pool_bytes;
+} PfsSizes;
+
+typedef enum PfsLoss
+{
+#define PFS_LOSS(symbol, name, doc) PFS_LOSS_##symbol,
+#include "core/losses.def"
+#undef PFS_LOSS
+	PFS_LOSSES
+} PfsLoss;
+
+/* Families of by-name summaries; each has a row of reset points, one per level. */
+typedef enum PfsFamily
+{
+	PFS_FAMILY_STATEMENTS,
+	PFS_FAMILY_TRANSACTIONS,
+	PFS_FAMILY_ERRORS,
+	PFS_FAMILIES
+} PfsFamily;
+
+/* Levels of aggregation, in the order in which statistics move. */
+typedef enum PfsLevel
+{
+	PFS_LEVEL_THREAD,
+	PFS_LEVEL_ACCOUNT,
+	PFS_LEVEL_USER,
+	PFS_LEVEL_HOST,
+	PFS_LEVEL_GLOBAL,
+	PFS_LEVELS
+} PfsLevel;
+
+/* Tables of single events and the global histogram have one reset point each. */
+typedef enum PfsReset
+{
+	PFS_RESET_STATEMENTS_CURRENT,
+	PFS_RESET_STATEMENTS_HISTORY,
+	PFS_RESET_STATEMENTS_HISTORY_LONG,
+	PFS_RESET_TRANSACTIONS_CURRENT,
+	PFS_RESET_TRANSACTIONS_HISTORY,
+	PFS_RESET_TRANSACTIONS_HISTORY_LONG,
+	PFS_RESET_HISTOGRAM_GLOBAL,
+	PFS_RESETS
+} PfsReset;
+
+/* A ring of events that all threads write: slots are claimed in blocks. */
+typedef struct PfsLongRing
+{
+	PFS_ALIGNED uint64_t next;	/* next unclaimed position; writers: all, by addition */
+} PfsLongRing;
+
+typedef struct PfsArena
+{
+	uint64_t	magic;
+	uint64_t	bytes;
+	PfsSizes	sizes;
+
+	/* the parts, in the order in which they lie */
+	PfsOff		instruments;
+	PfsOff		thread_classes;
+	PfsOff		actors;
+	PfsOff		objects;
+	PfsOff		names;
+	PfsOff		global;			/* PfsAggregate */
+	PfsOff		accounts;
+	PfsOff		users;
+	PfsOff		hosts;
+	PfsOff		threads;
+	PfsOff		digests;
+	PfsOff		digest_heads;
+	PfsOff		statements_long;
+	PfsOff		statements_long_text;
+	PfsOff		transactions_long;
+	PfsOff		pool;
+
+	/* strides and sub-offsets that follow from the sizes */
+	uint32_t	aggregate_bytes;
+	uint32_t	account_bytes;
+	uint32_t	thread_bytes;
+	uint32_t	thread_history_offset;	/* statement slots: stack, then history */
+	uint32_t	thread_transactions_offset; /* transaction slots: current, then history */
+	uint32_t	statement_slot_bytes;
+	uint32_t	text_block;		/* bytes of the text ring claimed at once */
+	uint64_t	text_ring_bytes;
+	uint32_t	digest_head_count;	/* power of two */
+
+	/* the switchboard: read by every hook, written by UPDATE and TRUNCATE only */
+	PFS_ALIGNED uint32_t gate;	/* PFS_GATE_*: what the consumers and instruments leave wanted */
+	uint32_t	consumers;		/* bit per consumer, as set */
+	uint32_t	reset_now;		/* number of resets so far; see rollup.h */
+	uint32_t	digest_generation;	/* resets of the digest table */
+	uint32_t	digest_histogram_generation;
+	uint32_t	sample_age_seconds; /* max_digest_sample_age */
+	uint32_t	reset_at[PFS_FAMILIES][PFS_LEVELS];
+	uint32_t	reset_of[PFS_RESETS];
+	uint64_t	sample_age_ticks;
+
+	/* registration; written at start only */
+	uint32_t	instrument_count;
+	uint32_t	statement_class_count;
+	uint32_t	thread_class_count;
+	uint32_t	transaction_instrument;
+	uint32_t	error_instrument;
+
+	/* words that several processes write, rarely */
+	PFS_ALIGNED uint64_t next_thread_id;
+	uint64_t	next_statement_id;	/* claimed in blocks */
+	PFS_ALIGNED uint32_t lock;	/* owner of the roll-up lock, see rollup.h */
+	uint32_t	spare;
+	uint64_t	moves_begun;	/* roll-ups of parents under the lock */
+	uint64_t	moves_done;
+	PFS_ALIGNED uint64_t digest_alloc;	/* generation << 32 | entries handed out */
+	PFS_ALIGNED uint64_t loss[PFS_LOSSES];
+	PfsLongRing statements_long_ring;
+	PfsLongRing statements_text_ring;
+	PfsLongRing transactions_long_ring;
+} PfsArena;
+
+#define PFS_ARENA_MAGIC UINT64_C(0x5046530100000001)
+
+/* Bytes needed for these sizes. */
+extern size_t pfs_arena_size(const PfsSizes *sizes);
+
+/* Lays out and zeroes the arena in memory of pfs_arena_size bytes, aligned to a cache line. */
+extern PfsArena *pfs_arena_init(void *memory, const PfsSizes *sizes);
+
+/* Size of a part by name, for performance_schema.memory; false after the last. */
+typedef struct PfsArenaPart
+{
+	const char *name;
+	const char *doc;
+	uint64_t	rows;
+	uint64_t	row_bytes;
+	uint64_t	bytes;
+} PfsArenaPart;
+extern bool pfs_arena_part(const PfsArena *arena, int number, PfsArenaPart *part);
+
+#define PFS_AT(arena, offset, type) ((type *) ((char *) (uintptr_t) (arena) + (offset)))
+
+static inline PfsPool *
+pfs_pool_of(const PfsArena *arena)
+{
+	return PFS_AT(arena, arena->pool, PfsPool);
+}
+
+static inline void
+pfs_lose(PfsArena *arena, PfsLoss loss)
+{
+	pfs_add_shared(&arena->loss[loss], 1);
+}
+
+extern const char *pfs_loss_name(PfsLoss loss);
+extern const char *pfs_loss_doc(PfsLoss loss);
+
+#endif							/* PFS_ARENA_H */

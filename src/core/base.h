@@ -1,0 +1,159 @@
+/*
+ * base.h
+ *		Words every core file uses: integer types, memory ordering, small helpers.
+ *
+ * The only file with atomics.  Shared memory is read and written word by word with relaxed
+ * atomics, so that a reader in another process may see an old word but never a torn one, and so
+ * that ThreadSanitizer understands the code.  Ordering between words comes from PfsSeq below.
+ */
+#ifndef PFS_BASE_H
+#define PFS_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Byte offset from the start of the arena; 0 = none.  Never a pointer: the arena may move. */
+typedef uint64_t PfsOff;
+
+/* Raw timer units; timer.h converts them at the SQL edge, and nowhere else. */
+typedef uint64_t PfsTicks;
+
+#define PFS_CACHE_LINE 64
+#define PFS_ALIGNED __attribute__((aligned(PFS_CACHE_LINE)))
+#define pfs_likely(x) __builtin_expect((x) != 0, 1)
+#define pfs_unlikely(x) __builtin_expect((x) != 0, 0)
+#define PFS_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+#define PFS_ALIGN_UP(n, to) (((n) + (to) - 1) / (to) * (to))
+#define pfs_min(a, b) ((a) < (b) ? (a) : (b))
+#define pfs_max(a, b) ((a) > (b) ? (a) : (b))
+
+/* One word of shared memory.  Order nothing by themselves. */
+#define pfs_load(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define pfs_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define pfs_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define pfs_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+/* Add by the only writer of a word: no locked instruction. */
+#define pfs_add(p, v) pfs_store((p), pfs_load(p) + (v))
+
+/* Add by one of several writers; for rare paths (losses, ids, folds). */
+#define pfs_add_shared(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define pfs_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+
+static inline bool
+pfs_cas32(uint32_t *word, uint32_t expected, uint32_t desired)
+{
+	return __atomic_compare_exchange_n(word, &expected, desired, false, __ATOMIC_ACQ_REL,
+									   __ATOMIC_ACQUIRE);
+}
+
+static inline bool
+pfs_cas64(uint64_t *word, uint64_t *expected, uint64_t desired)
+{
+	return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_ACQ_REL,
+									   __ATOMIC_ACQUIRE);
+}
+
+static inline void
+pfs_raise_to(uint64_t *word, uint64_t value)
+{
+	uint64_t	seen = pfs_load(word);
+
+	while (seen < value && !pfs_cas64(word, &seen, value))
+		;
+}
+
+static inline void
+pfs_cpu_pause(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("yield");
+#endif
+}
+
+/*
+ * Sequence lock of one writer.  Odd while the writer is inside.  The writer may die or be stopped
+ * inside: readers bound their retries (PFS_READ_RETRIES) and then say that the record is unstable.
+ */
+typedef uint32_t PfsSeq;
+
+#define PFS_READ_RETRIES 64
+
+static inline void
+pfs_seq_write_begin(PfsSeq *seq)
+{
+	pfs_store(seq, pfs_load(seq) + 1);
+	__atomic_thread_fence(__ATOMIC_RELEASE);	/* pairs with the fence in pfs_seq_read_ok */
+}
+
+static inline void
+pfs_seq_write_end(PfsSeq *seq)
+{
+	pfs_store_release(seq, pfs_load(seq) + 1);	/* pairs with pfs_seq_read_begin */
+}
+
+static inline uint32_t
+pfs_seq_read_begin(const PfsSeq *seq)
+{
+	return pfs_load_acquire(seq);
+}
+
+static inline bool
+pfs_seq_read_ok(const PfsSeq *seq, uint32_t begin)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return (begin & 1) == 0 && pfs_load(seq) == begin;
+}
+
+/* Copies whole words between private and shared memory; bytes must be a multiple of 8. */
+static inline void
+pfs_copy_words(void *to, const void *from, size_t bytes)
+{
+	uint64_t   *d = (uint64_t *) to;
+	const uint64_t *s = (const uint64_t *) from;
+
+	for (size_t i = 0; i < bytes / 8; i++)
+		pfs_store(&d[i], pfs_load(&s[i]));
+}
+
+/*
+ * Copies bytes into or out of shared memory.  Plain memcpy except under ThreadSanitizer, where
+ * the race that the sequence lock resolves would be reported.
+ */
+static inline void
+pfs_copy_bytes(void *to, const void *from, size_t bytes)
+{
+#if defined(__SANITIZE_THREAD__)
+	char	   *d = (char *) to;
+	const char *s = (const char *) from;
+
+	for (size_t i = 0; i < bytes; i++)
+		pfs_store(&d[i], pfs_load(&s[i]));
+#else
+	memcpy(to, from, bytes);
+#endif
+}
+
+static inline void
+pfs_zero_words(void *to, size_t bytes)
+{
+	uint64_t   *d = (uint64_t *) to;
+
+	for (size_t i = 0; i < bytes / 8; i++)
+		pfs_store(&d[i], 0);
+}
+
+static inline uint64_t
+pfs_hash64(uint64_t x)
+{
+	/* Fibonacci hashing with a final mix: spreads keys whose low bits are alike */
+	x ^= x >> 32;
+	x *= UINT64_C(0x9E3779B97F4A7C15);
+	return x ^ (x >> 29);
+}
+
+#endif							/* PFS_BASE_H */

@@ -1,0 +1,521 @@
+/*
+ * digest.c
+ *		The digest table: lock-free map, cells of threads, folding.
+ */
+#include "core/digest.h"
+
+#include "core/rollup.h"
+#include "core/timer.h"
+
+#define CHAIN_MAX 512
+#define HISTOGRAM_BUSY UINT32_MAX
+
+static uint64_t *
+chain_head(const PfsArena *arena, uint32_t database_id, uint64_t query_id)
+{
+	uint64_t	hash = pfs_hash64(query_id + database_id * UINT64_C(0x9E3779B97F4A7C15));
+
+	return PFS_AT(arena, arena->digest_heads, uint64_t) + (hash & (arena->digest_head_count - 1));
+}
+
+/* Rows of another generation end the chain: they belong to a table that was truncated. */
+static uint32_t
+find_in_chain(const PfsArena *arena, uint64_t head, uint32_t generation, uint32_t database_id,
+			  uint64_t query_id)
+{
+	uint32_t	number = (head >> 32) == generation ? (uint32_t) head : PFS_DIGEST_NONE;
+
+	for (int i = 0; i < CHAIN_MAX && number > PFS_DIGEST_OTHERS; i++)
+	{
+		const PfsDigest *digest = pfs_digest(arena, number);
+
+		if (pfs_load_acquire(&digest->generation) != generation)
+			return PFS_DIGEST_NONE;
+		if (pfs_load(&digest->query_id) == query_id && pfs_load(&digest->database_id) == database_id)
+			return number;
+		number = pfs_load(&digest->next);
+	}
+	return PFS_DIGEST_NONE;
+}
+
+static PfsDigestCell *
+cell_at(const PfsArena *arena, PfsThread *thread, uint32_t place)
+{
+	return pfs_pool_at(pfs_pool_of(arena), pfs_load(&thread->digest_cell[place]),
+					   sizeof(PfsDigestCell));
+}
+
+/* Two places may hold the cell of a statement. */
+static inline uint32_t
+first_place(uint64_t query_id)
+{
+	return (uint32_t) (pfs_hash64(query_id) >> 20) & (PFS_DIGEST_CACHE - 2);
+}
+
+static inline PfsDigestCell *
+find_cell(const PfsArena *arena, PfsThread *thread, uint64_t query_id, uint32_t generation)
+{
+	uint32_t	place = first_place(query_id);
+
+	for (uint32_t way = 0; way < 2; way++)
+	{
+		PfsDigestCell *cell = cell_at(arena, thread, place + way);
+
+		if (cell != NULL && pfs_load(&cell->query_id) == query_id &&
+			pfs_load(&cell->generation) == generation)
+			return cell;
+	}
+	return NULL;
+}
+
+uint32_t
+pfs_digest_find(const PfsArena *arena, PfsThread *thread, uint64_t query_id)
+{
+	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
+	PfsDigestCell *cell = find_cell(arena, thread, query_id, generation);
+
+	if (cell != NULL)
+		return pfs_load(&cell->digest);
+	return find_in_chain(arena, pfs_load_acquire(chain_head(arena, thread->database_id, query_id)),
+						 generation, thread->database_id, query_id);
+}
+
+PfsRef
+pfs_text_store(PfsArena *arena, const char *text, size_t length)
+{
+	PfsPool    *pool = pfs_pool_of(arena);
+	size_t		room = PFS_POOL_MAX_CHUNK - sizeof(PfsRef);
+	size_t		part = pfs_min(length, room);
+	PfsRef		rest = 0,
+				ref;
+	char	   *chunk;
+
+	if (length == 0)
+		return 0;
+	if (length > room)
+	{
+		rest = pfs_text_store(arena, text + room, length - room);
+		if (rest == 0)
+			return 0;
+	}
+	ref = pfs_pool_alloc(pool, sizeof(PfsRef) + part);
+	if (ref == 0)
+	{
+		pfs_text_free(arena, rest, length - part);
+		pfs_lose(arena, PFS_LOSS_DIGEST_TEXT);
+		return 0;
+	}
+	chunk = pfs_pool_at(pool, ref, sizeof(PfsRef) + part);
+	pfs_store((PfsRef *) chunk, rest);
+	pfs_copy_bytes(chunk + sizeof(PfsRef), text, part);
+	return ref;
+}
+
+size_t
+pfs_text_fetch(const PfsArena *arena, PfsRef text, size_t length, char *to)
+{
+	size_t		room = PFS_POOL_MAX_CHUNK - sizeof(PfsRef);
+	size_t		done = 0;
+
+	while (done < length && text != 0)
+	{
+		size_t		part = pfs_min(length - done, room);
+		const char *chunk = pfs_pool_at(pfs_pool_of(arena), text, sizeof(PfsRef) + part);
+
+		if (chunk == NULL)
+			break;
+		pfs_copy_bytes(to + done, chunk + sizeof(PfsRef), part);
+		text = pfs_load((const PfsRef *) chunk);
+		done += part;
+	}
+	return done;
+}
+
+void
+pfs_text_free(PfsArena *arena, PfsRef text, size_t length)
+{
+	size_t		room = PFS_POOL_MAX_CHUNK - sizeof(PfsRef);
+
+	while (text != 0 && length > 0)
+	{
+		size_t		part = pfs_min(length, room);
+		PfsRef	   *chunk = pfs_pool_at(pfs_pool_of(arena), text, sizeof(PfsRef) + part);
+		PfsRef		rest = chunk != NULL ? pfs_load(chunk) : 0;
+
+		pfs_pool_free(pfs_pool_of(arena), text, sizeof(PfsRef) + part);
+		text = rest;
+		length -= part;
+	}
+}
+
+/* Makes a row that nobody can find empty, whatever an earlier generation left in it. */
+static void
+clear_row(PfsArena *arena, PfsDigest *digest)
+{
+	pfs_text_free(arena, digest->text, digest->text_length);
+	pfs_text_free(arena, digest->sample, digest->sample_length);
+	for (int i = 0; i < PFS_HISTOGRAM_PAGES; i++)
+	{
+		pfs_pool_free(pfs_pool_of(arena), digest->page[i],
+					  PFS_HISTOGRAM_PAGE_BUCKETS * sizeof(uint64_t));
+		pfs_store(&digest->page[i], 0);
+	}
+	pfs_store(&digest->text, 0);
+	pfs_store(&digest->text_length, 0);
+	pfs_store(&digest->sample, 0);
+	pfs_store(&digest->sample_length, 0);
+	pfs_store(&digest->sample_wait, 0);
+	pfs_store(&digest->sample_seen, 0);
+	pfs_store(&digest->first_seen, 0);
+	pfs_store(&digest->last_seen, 0);
+	pfs_zero_words(&digest->stat, sizeof(digest->stat));
+	pfs_store(&digest->histogram_generation, pfs_load(&arena->digest_histogram_generation));
+}
+
+/*
+ * Takes an unused row of this generation.  A row whose old generation is still being folded into
+ * (its owner was preempted inside) is skipped: either that folder sees our new generation, or we
+ * see its pin.
+ */
+static PfsDigest *
+take_row(PfsArena *arena, uint32_t generation, uint32_t *number)
+{
+	uint64_t	alloc = pfs_load(&arena->digest_alloc);
+
+	for (;;)
+	{
+		uint32_t	used = (alloc >> 32) == generation ? (uint32_t) alloc : 0;
+		PfsDigest  *digest;
+
+		if ((alloc >> 32) > generation || used >= arena->sizes.digests)
+			return NULL;
+		if (!pfs_cas64(&arena->digest_alloc, &alloc, (uint64_t) generation << 32 | (used + 1)))
+			continue;
+		*number = PFS_DIGEST_OTHERS + 1 + used;
+		digest = pfs_digest(arena, *number);
+		pfs_store(&digest->generation, 0);
+		pfs_fence();
+		if (pfs_load(&digest->pins) == 0)
+			return digest;
+		alloc = pfs_load(&arena->digest_alloc);
+	}
+}
+
+uint32_t
+pfs_digest_insert(PfsArena *arena, const PfsDigestNew *row)
+{
+	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
+	uint64_t   *head = chain_head(arena, row->database_id, row->query_id);
+	uint64_t	seen = pfs_load_acquire(head);
+	uint32_t	number = find_in_chain(arena, seen, generation, row->database_id, row->query_id);
+	PfsDigest  *digest;
+
+	if (number != PFS_DIGEST_NONE)
+		return number;
+	digest = take_row(arena, generation, &number);
+	if (digest == NULL)
+		return PFS_DIGEST_OTHERS;
+	pfs_seq_write_begin(&digest->seq);
+	clear_row(arena, digest);
+	pfs_store(&digest->query_id, row->query_id);
+	pfs_store(&digest->database_id, row->database_id);
+	pfs_store(&digest->database, row->database);
+	pfs_store(&digest->encoding, row->encoding);
+	pfs_copy_bytes(digest->sha, row->sha, PFS_SHA_BYTES);
+	pfs_store(&digest->text, pfs_text_store(arena, row->text, row->text_length));
+	pfs_store(&digest->text_length, digest->text != 0 ? row->text_length : 0);
+	pfs_store(&digest->first_seen, row->now);
+	for (;;)
+	{
+		uint32_t	other;
+
+		pfs_store(&digest->next, (seen >> 32) == generation ? (uint32_t) seen : 0);
+		pfs_store_release(&digest->generation, generation);
+		pfs_seq_write_end(&digest->seq);
+		if (pfs_cas64(head, &seen, (uint64_t) generation << 32 | number))
+			return number;
+		other = find_in_chain(arena, seen, generation, row->database_id, row->query_id);
+		if (other != PFS_DIGEST_NONE)
+		{
+			pfs_store(&digest->generation, 0);	/* lost the race: the row stays unused */
+			return other;
+		}
+		if ((seen >> 32) > generation)
+			return PFS_DIGEST_OTHERS;	/* truncated meanwhile */
+		pfs_seq_write_begin(&digest->seq);
+	}
+}
+
+/* A row may be written to as long as its pin is held and its generation is right. */
+static bool
+pin(PfsArena *arena, PfsDigest *digest, uint32_t generation)
+{
+	pfs_add_shared(&digest->pins, 1);
+	pfs_fence();
+	return pfs_load(&digest->generation) == generation &&
+		pfs_load(&arena->digest_generation) == generation;
+}
+
+static void
+unpin(PfsDigest *digest)
+{
+	__atomic_fetch_sub(&digest->pins, 1, __ATOMIC_RELEASE);
+}
+
+/* After a TRUNCATE of the histograms the first folder zeroes the row's pages.  Pinned. */
+static bool
+renew_histogram(PfsArena *arena, PfsDigest *digest)
+{
+	for (int tries = 0; tries < 1000; tries++)
+	{
+		uint32_t	now = pfs_load(&arena->digest_histogram_generation);
+		uint32_t	is = pfs_load_acquire(&digest->histogram_generation);
+
+		if (is == now)
+			return true;
+		if (is != HISTOGRAM_BUSY && pfs_cas32(&digest->histogram_generation, is, HISTOGRAM_BUSY))
+		{
+			for (int i = 0; i < PFS_HISTOGRAM_PAGES; i++)
+			{
+				size_t		bytes = PFS_HISTOGRAM_PAGE_BUCKETS * sizeof(uint64_t);
+				void	   *page = pfs_pool_at(pfs_pool_of(arena), pfs_load(&digest->page[i]), bytes);
+
+				if (page != NULL)
+					pfs_zero_words(page, bytes);
+			}
+			pfs_store_release(&digest->histogram_generation, now);
+			return true;
+		}
+		pfs_cpu_pause();
+	}
+	return false;
+}
+
+/* Pinned. */
+static void
+add_to_histogram(PfsArena *arena, PfsDigest *digest, unsigned bucket, uint64_t count)
+{
+	size_t		bytes = PFS_HISTOGRAM_PAGE_BUCKETS * sizeof(uint64_t);
+	PfsPool    *pool = pfs_pool_of(arena);
+	PfsRef	   *place = &digest->page[bucket / PFS_HISTOGRAM_PAGE_BUCKETS];
+	uint64_t   *page = pfs_pool_at(pool, pfs_load_acquire(place), bytes);
+
+	if (page == NULL)
+	{
+		PfsRef		ref = pfs_pool_alloc(pool, bytes);
+
+		if (ref != 0 && !pfs_cas32(place, 0, ref))
+		{
+			pfs_pool_free(pool, ref, bytes);
+			ref = pfs_load_acquire(place);
+		}
+		page = pfs_pool_at(pool, ref, bytes);
+	}
+	if (page != NULL && renew_histogram(arena, digest))
+		pfs_add_shared(&page[bucket % PFS_HISTOGRAM_PAGE_BUCKETS], count);
+	else
+		pfs_add_shared(&arena->loss[PFS_LOSS_DIGEST_HISTOGRAM], count);
+}
+
+static void
+fold_cell(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell)
+{
+	PfsDigest  *digest = pfs_digest(arena, cell->digest);
+
+	pfs_add(&thread->digest_folds, 1);
+	pfs_fence();				/* readers see that something moves before it does */
+	if (cell->stat.timer.count != 0 && pin(arena, digest, cell->generation))
+	{
+		pfs_statement_stat_merge_shared(&digest->stat, &cell->stat);
+		pfs_raise_to(&digest->last_seen, cell->last_seen);
+		if (cell->histogram_generation == pfs_load(&arena->digest_histogram_generation))
+			for (int i = 0; i < PFS_CELL_BUCKETS; i++)
+				if (cell->count[i] != 0)
+					add_to_histogram(arena, digest, cell->bucket[i], cell->count[i]);
+	}
+	if (cell->stat.timer.count != 0)
+		unpin(digest);
+	pfs_zero_words(cell, sizeof(*cell));
+}
+
+/* A free place for this statement's cell, or the less used of the two after folding it. */
+static PfsDigestCell *
+claim_cell(PfsArena *arena, PfsThread *thread, uint64_t query_id)
+{
+	uint32_t	place = first_place(query_id);
+	PfsDigestCell *first = cell_at(arena, thread, place);
+	PfsDigestCell *second = cell_at(arena, thread, place + 1);
+	PfsRef		ref;
+
+	if (first != NULL && second != NULL)
+	{
+		if (second->stat.timer.count < first->stat.timer.count)
+			first = second;
+		fold_cell(arena, thread, first);
+		return first;
+	}
+	ref = pfs_pool_alloc(pfs_pool_of(arena), sizeof(PfsDigestCell));
+	if (ref == 0)
+	{
+		first = first != NULL ? first : second;
+		if (first != NULL)
+			fold_cell(arena, thread, first);
+		return first;
+	}
+	pfs_store_release(&thread->digest_cell[first == NULL ? place : place + 1], ref);
+	return pfs_pool_at(pfs_pool_of(arena), ref, sizeof(PfsDigestCell));
+}
+
+/* The pool is full and the thread has no cell there: straight into the row. */
+static void
+add_to_row(PfsArena *arena, uint32_t number, const PfsStatementEvent *event, unsigned bucket)
+{
+	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
+	PfsDigest  *digest = pfs_digest(arena, number);
+	PfsStatementStat stat = {0};
+
+	pfs_statement_stat_add(&stat, event->head.timer_wait, event->counter, event->used);
+	if (pin(arena, digest, generation))
+	{
+		pfs_statement_stat_merge_shared(&digest->stat, &stat);
+		pfs_raise_to(&digest->last_seen, event->head.timer_end);
+		if (event->head.timed)
+			add_to_histogram(arena, digest, bucket, 1);
+	}
+	unpin(digest);
+}
+
+static void
+count_bucket(PfsArena *arena, PfsDigestCell *cell, unsigned bucket)
+{
+	unsigned	place = bucket % PFS_CELL_BUCKETS;
+	uint32_t	generation = pfs_load(&arena->digest_histogram_generation);
+
+	if (pfs_unlikely(pfs_load(&cell->histogram_generation) != generation))
+	{
+		pfs_zero_words(cell->count, sizeof(cell->count));
+		pfs_store(&cell->histogram_generation, generation);
+	}
+	if (pfs_unlikely(pfs_load(&cell->count[place]) != 0 &&
+					 (pfs_load(&cell->bucket[place]) != bucket ||
+					  pfs_load(&cell->count[place]) == UINT16_MAX)))
+	{
+		PfsDigest  *digest = pfs_digest(arena, cell->digest);
+
+		if (pin(arena, digest, cell->generation))
+			add_to_histogram(arena, digest, cell->bucket[place], cell->count[place]);
+		unpin(digest);
+		pfs_store(&cell->count[place], 0);
+	}
+	pfs_store(&cell->bucket[place], (uint16_t) bucket);
+	pfs_store(&cell->count[place], (uint16_t) (pfs_load(&cell->count[place]) + 1));
+}
+
+void
+pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t number, uint64_t query_id,
+			   const PfsStatementEvent *event, unsigned bucket)
+{
+	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
+	PfsDigestCell *cell = find_cell(arena, thread, query_id, generation);
+
+	if (pfs_unlikely(cell == NULL))
+	{
+		if (number == PFS_DIGEST_NONE ||
+			pfs_load_acquire(&pfs_digest(arena, number)->generation) != generation)
+			number = PFS_DIGEST_OTHERS;	/* truncated between start and end of the statement */
+		cell = claim_cell(arena, thread, query_id);
+		if (cell == NULL)
+		{
+			add_to_row(arena, number, event, bucket);
+			return;
+		}
+		pfs_store(&cell->digest, number);
+		pfs_store(&cell->query_id, query_id);
+		pfs_store(&cell->generation, generation);
+		pfs_store(&cell->histogram_generation, pfs_load(&arena->digest_histogram_generation));
+	}
+	if (pfs_unlikely(pfs_load(&cell->digest) == PFS_DIGEST_OTHERS && query_id != 0))
+		pfs_lose(arena, PFS_LOSS_DIGEST);
+	pfs_statement_stat_add(&cell->stat, event->head.timer_wait, event->counter, event->used);
+	pfs_store(&cell->last_seen, event->head.timer_end);
+	if (event->head.timed)
+		count_bucket(arena, cell, bucket);
+}
+
+void
+pfs_digest_sample(PfsArena *arena, uint32_t number, const char *text, uint32_t length,
+				  PfsTicks wait, PfsTicks now)
+{
+	PfsDigest  *digest = pfs_digest(arena, number);
+	uint64_t	age = pfs_load(&arena->sample_age_ticks);
+
+	if (number == PFS_DIGEST_NONE || length == 0 ||
+		(pfs_likely(pfs_load(&digest->sample_seen) != 0) && wait <= pfs_load(&digest->sample_wait) &&
+		 (age == 0 || now - pfs_load(&digest->sample_seen) < age)))
+		return;
+	if (!pfs_cas32(&digest->sample_busy, 0, 1))
+		return;					/* another process keeps its own */
+	if (pin(arena, digest, pfs_load(&arena->digest_generation)))
+	{
+		PfsRef		old = digest->sample;
+		uint32_t	old_length = digest->sample_length;
+		PfsRef		sample = pfs_text_store(arena, text, length);
+
+		if (sample != 0)
+		{
+			pfs_seq_write_begin(&digest->sample_seq);
+			pfs_store(&digest->sample, sample);
+			pfs_store(&digest->sample_length, length);
+			pfs_store(&digest->sample_wait, wait);
+			pfs_store(&digest->sample_seen, now);
+			pfs_seq_write_end(&digest->sample_seq);
+			pfs_text_free(arena, old, old_length);
+		}
+	}
+	unpin(digest);
+	pfs_store_release(&digest->sample_busy, 0);
+}
+
+void
+pfs_digest_fold_thread(PfsArena *arena, PfsThread *thread)
+{
+	pfs_seq_write_begin(&thread->seq);
+	for (uint32_t place = 0; place < PFS_DIGEST_CACHE; place++)
+	{
+		PfsDigestCell *cell = cell_at(arena, thread, place);
+		PfsRef		ref = pfs_load(&thread->digest_cell[place]);
+
+		if (cell == NULL)
+			continue;
+		fold_cell(arena, thread, cell);
+		pfs_store(&thread->digest_cell[place], 0);
+		pfs_pool_free(pfs_pool_of(arena), ref, sizeof(PfsDigestCell));
+	}
+	pfs_seq_write_end(&thread->seq);
+}
+
+void
+pfs_digest_reset(PfsArena *arena)
+{
+	PfsDigest  *others = pfs_digest(arena, PFS_DIGEST_OTHERS);
+	uint32_t	generation = pfs_load(&arena->digest_generation) + 1;
+
+	pfs_seq_write_begin(&others->seq);
+	pfs_store(&others->generation, 0);
+	pfs_fence();
+	for (int i = 0; i < 100000 && pfs_load(&others->pins) != 0; i++)
+		pfs_cpu_pause();		/* a fold takes less than a microsecond */
+	clear_row(arena, others);
+	pfs_store(&others->first_seen, pfs_now());
+	pfs_store(&others->generation, generation);
+	pfs_seq_write_end(&others->seq);
+	pfs_store_release(&arena->digest_generation, generation);
+}
+
+void
+pfs_digest_histogram_reset(PfsArena *arena)
+{
+	uint32_t	next = pfs_load(&arena->digest_histogram_generation) + 1;
+
+	pfs_store_release(&arena->digest_histogram_generation, next == HISTOGRAM_BUSY ? 1 : next);
+}

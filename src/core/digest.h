@@ -1,0 +1,114 @@
+/*
+ * digest.h
+ *		Statement statistics by normalised statement.
+ *
+ * A row is (database, query id); its text, SHA-256 and first time are written once, by whoever
+ * meets the statement first, and all processes agree through one lock-free hash.  Numbers are
+ * collected in cells of each thread and folded into the row when a cell is evicted, when the
+ * thread ends or its histogram part is full; a reader adds row and cells.  So the hot path writes
+ * no shared line, whatever the number of sessions that run one statement.
+ *
+ * TRUNCATE advances the generation: rows and cells of an older one do not exist any more.
+ */
+#ifndef PFS_DIGEST_H
+#define PFS_DIGEST_H
+
+#include "core/thread.h"
+
+#define PFS_DIGEST_NONE 0		/* no digest: consumer off */
+#define PFS_DIGEST_OTHERS 1		/* catch-all row: table full, or no query id */
+
+#define PFS_HISTOGRAM_PAGE_BUCKETS 16
+#define PFS_HISTOGRAM_PAGES ((PFS_BUCKETS + PFS_HISTOGRAM_PAGE_BUCKETS - 1) / PFS_HISTOGRAM_PAGE_BUCKETS)
+#define PFS_CELL_BUCKETS 32		/* direct-mapped: a window of 4.4 times fits without conflict */
+#define PFS_SHA_BYTES 32
+
+typedef struct PfsDigest
+{
+	PfsSeq		seq;			/* odd while key and text are being written */
+	uint32_t	generation;		/* row exists if this is the arena's */
+	uint32_t	next;			/* in its hash chain */
+	uint32_t	pins;			/* folds under way; writers: all, locked */
+	uint64_t	query_id;
+	uint32_t	database_id;
+	PfsRef		database;		/* name */
+	uint8_t		sha[PFS_SHA_BYTES];
+	PfsRef		text;			/* chain of chunks, see pfs_text_store */
+	uint32_t	text_length;
+	int32_t		encoding;
+	uint32_t	sample_busy;	/* writers: all, by CAS */
+	PfsSeq		sample_seq;
+	PfsRef		sample;
+	uint32_t	sample_length;
+	uint32_t	histogram_generation;
+	uint64_t	sample_wait;	/* ticks */
+	PfsTicks	sample_seen;
+	PfsTicks	first_seen;
+	PfsTicks	last_seen;
+	PfsStatementStat stat;		/* folded so far; writers: all, locked additions */
+	PfsRef		page[PFS_HISTOGRAM_PAGES];	/* 16 buckets each, claimed on demand */
+} PfsDigest;
+
+/* Numbers of one digest in one thread.  writer: owner; readers: any; order: the thread's seq. */
+typedef struct PfsDigestCell
+{
+	uint32_t	digest;
+	uint32_t	generation;
+	uint64_t	query_id;
+	PfsTicks	last_seen;
+	PfsStatementStat stat;
+	uint32_t	histogram_generation;
+	uint32_t	spare;
+	uint16_t	bucket[PFS_CELL_BUCKETS];
+	uint16_t	count[PFS_CELL_BUCKETS];
+} PfsDigestCell;
+
+static inline PfsDigest *
+pfs_digest(const PfsArena *arena, uint32_t number)
+{
+	return PFS_AT(arena, arena->digests, PfsDigest) +
+		(number <= arena->sizes.digests + 1 ? number : 0);
+}
+
+/* Row of this key, or PFS_DIGEST_NONE.  The thread's own cells are asked first. */
+extern uint32_t pfs_digest_find(const PfsArena *arena, PfsThread *thread, uint64_t query_id);
+
+/* What a new row is made of. */
+typedef struct PfsDigestNew
+{
+	uint64_t	query_id;
+	uint32_t	database_id;
+	PfsRef		database;
+	int32_t		encoding;
+	const char *text;
+	uint32_t	text_length;
+	const uint8_t *sha;
+	PfsTicks	now;
+} PfsDigestNew;
+
+/*
+ * Adds a row, or finds the one that another process has just added.  PFS_DIGEST_OTHERS when the
+ * table is full.
+ */
+extern uint32_t pfs_digest_insert(PfsArena *arena, const PfsDigestNew *row);
+
+/* Adds one statement to its cell.  Owner only, inside the thread's seq. */
+extern void pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t digest, uint64_t query_id,
+						   const PfsStatementEvent *event, unsigned bucket);
+
+/* Keeps this statement as the row's sample if it is the first, the slowest or the old one stale. */
+extern void pfs_digest_sample(PfsArena *arena, uint32_t digest, const char *text, uint32_t length,
+							  PfsTicks wait, PfsTicks now);
+
+extern void pfs_digest_fold_thread(PfsArena *arena, PfsThread *thread);
+
+/* TRUNCATE events_statements_summary_by_digest / events_statements_histogram_by_digest. */
+extern void pfs_digest_reset(PfsArena *arena);
+extern void pfs_digest_histogram_reset(PfsArena *arena);
+
+/* Texts longer than a chunk are chains; store returns 0 when the pool is full. */
+extern PfsRef pfs_text_store(PfsArena *arena, const char *text, size_t length);
+extern size_t pfs_text_fetch(const PfsArena *arena, PfsRef text, size_t length, char *to);
+extern void pfs_text_free(PfsArena *arena, PfsRef text, size_t length);
+
+#endif							/* PFS_DIGEST_H */

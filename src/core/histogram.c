@@ -1,0 +1,71 @@
+/*
+ * histogram.c
+ *		Bucket limits and quantiles.
+ */
+#include "core/histogram.h"
+
+#include <math.h>
+
+#include "core/timer.h"
+
+PfsBuckets	pfs_buckets;
+
+#define FIRST_LIMIT_PS 100000.0 /* 100 ns */
+
+uint64_t
+pfs_bucket_low_ps(int bucket)
+{
+	if (bucket <= 0)
+		return 0;
+	if (bucket >= PFS_BUCKETS)
+		return UINT64_MAX;
+	return (uint64_t) (FIRST_LIMIT_PS * pow(10.0, (bucket - 1) / 50.0) + 0.5);
+}
+
+/* Smallest time that falls into this entry of the guess table. */
+static PfsTicks
+slot_start(unsigned slot)
+{
+	unsigned	octave = slot / PFS_BUCKET_SUB;
+	uint64_t	mantissa = PFS_BUCKET_SUB + slot % PFS_BUCKET_SUB;
+
+	return octave >= 5 ? mantissa << (octave - 5) : mantissa >> (5 - octave);
+}
+
+void
+pfs_histogram_init(void)
+{
+	unsigned	bucket = 0;
+
+	for (int i = 0; i < PFS_BUCKETS; i++)
+		pfs_buckets.low[i] = (PfsTicks)
+			(((unsigned __int128) pfs_bucket_low_ps(i) << 32) / pfs_timer.ps_per_tick_q32);
+	pfs_buckets.low[PFS_BUCKETS] = UINT64_MAX;
+	for (unsigned slot = 0; slot < PFS_LENGTH(pfs_buckets.guess); slot++)
+	{
+		while (bucket < PFS_BUCKETS - 1 && slot_start(slot) >= pfs_buckets.low[bucket + 1])
+			bucket++;
+		pfs_buckets.guess[slot] = (uint16_t) bucket;
+	}
+}
+
+uint64_t
+pfs_histogram_quantile_ps(const uint64_t *count, double p)
+{
+	uint64_t	total = 0;
+	uint64_t	seen = 0;
+	uint64_t	wanted;
+
+	for (int i = 0; i < PFS_BUCKETS; i++)
+		total += count[i];
+	if (total == 0)
+		return 0;
+	wanted = (uint64_t) ceil((double) total * p);
+	for (int i = 0; i < PFS_BUCKETS; i++)
+	{
+		seen += count[i];
+		if (seen >= wanted)
+			return pfs_bucket_low_ps(i + 1);
+	}
+	return UINT64_MAX;
+}

@@ -1,0 +1,58 @@
+/*
+ * histogram.h
+ *		Buckets of statement times and the quantiles read from them.
+ *
+ * MySQL's ratio of 10^(1/50) (4.7 % a bucket, 50 buckets a decade), but starting at 100 ns instead
+ * of 10 us, and with 100 buckets more so that the last limit stays MySQL's 9,120 s.  Bucket 0 is
+ * [0, 100 ns), bucket i is [100 ns * r^(i-1), 100 ns * r^i), the last one is open.
+ */
+#ifndef PFS_HISTOGRAM_H
+#define PFS_HISTOGRAM_H
+
+#include "core/base.h"
+
+#define PFS_BUCKETS 550
+#define PFS_BUCKET_OCTAVES 64
+#define PFS_BUCKET_SUB 32		/* table entries an octave: finer than a bucket */
+
+/* Read-only after pfs_histogram_init; inherited by fork. */
+typedef struct PfsBuckets
+{
+	PfsTicks	low[PFS_BUCKETS + 1];	/* lower limits in ticks; low[PFS_BUCKETS] = UINT64_MAX */
+	uint16_t	guess[PFS_BUCKET_OCTAVES * PFS_BUCKET_SUB];
+} PfsBuckets;
+
+extern PfsBuckets pfs_buckets;
+
+/* Call after pfs_timer_init. */
+extern void pfs_histogram_init(void);
+
+/* Lower limit of a bucket in picoseconds, exact (not through ticks). */
+extern uint64_t pfs_bucket_low_ps(int bucket);
+
+static inline unsigned
+pfs_bucket_slot(PfsTicks wait)
+{
+	unsigned	octave = 63 - (unsigned) __builtin_clzll(wait | 1);
+	unsigned	sub = (unsigned) (octave >= 5 ? wait >> (octave - 5) : wait << (5 - octave)) & 31;
+
+	return octave * PFS_BUCKET_SUB + sub;
+}
+
+static inline unsigned
+pfs_bucket_of(PfsTicks wait)
+{
+	unsigned	bucket = pfs_buckets.guess[pfs_bucket_slot(wait)];
+
+	while (bucket < PFS_BUCKETS - 1 && wait >= pfs_buckets.low[bucket + 1])
+		bucket++;
+	return bucket;
+}
+
+/*
+ * Upper limit, in picoseconds, of the first bucket whose cumulative count reaches
+ * ceil(total * p), as MySQL computes QUANTILE_95 and its kin; 0 without data.
+ */
+extern uint64_t pfs_histogram_quantile_ps(const uint64_t *count, double p);
+
+#endif							/* PFS_HISTOGRAM_H */

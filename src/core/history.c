@@ -1,0 +1,221 @@
+/*
+ * history.c
+ *		Rings of ended events.
+ */
+#include "core/history.h"
+
+static PfsLongStatement *
+long_statement(const PfsArena *arena, uint64_t position)
+{
+	return PFS_AT(arena, arena->statements_long, PfsLongStatement) +
+		position % arena->sizes.statements_history_long;
+}
+
+static PfsLongTransaction *
+long_transaction(const PfsArena *arena, uint64_t position)
+{
+	return PFS_AT(arena, arena->transactions_long, PfsLongTransaction) +
+		position % arena->sizes.transactions_history_long;
+}
+
+/* Small rings take small blocks, so that one session does not hold much of the ring. */
+static uint64_t
+claim_position(PfsClaim *claim, PfsLongRing *ring, uint32_t size)
+{
+	uint64_t	block = pfs_max(1u, pfs_min((uint32_t) PFS_LONG_BLOCK, size / 128));
+
+	if (claim->next == claim->end || claim->next + size <= pfs_load(&ring->next))
+	{
+		claim->next = pfs_add_shared(&ring->next, block);
+		claim->end = claim->next + block;
+	}
+	return claim->next++;
+}
+
+/* Takes the row for writing; false when a slower or newer writer has it. */
+static bool
+begin_row(uint64_t *stamp, uint64_t position)
+{
+	uint64_t	seen = pfs_load(stamp);
+
+	return (seen & 1) == 0 && seen < 2 * position + 1 &&
+		pfs_cas64(stamp, &seen, 2 * position + 1);
+}
+
+/* Room for a text that does not cross a block; blocks are larger than the longest text. */
+static uint64_t
+claim_text(PfsSession *session, uint32_t length)
+{
+	PfsClaim   *claim = &session->statement_texts;
+	PfsArena   *arena = session->arena;
+	uint64_t	position;
+
+	if (claim->end - claim->next < length)
+	{
+		claim->next = pfs_add_shared(&arena->statements_text_ring.next, arena->text_block);
+		claim->end = claim->next + arena->text_block;
+	}
+	position = claim->next;
+	claim->next += length;
+	return position;
+}
+
+static char *
+text_at(const PfsArena *arena, uint64_t position)
+{
+	return PFS_AT(arena, arena->statements_long_text, char) + position % arena->text_ring_bytes;
+}
+
+static void
+add_long_statement(PfsSession *session, PfsStatementEvent *slot)
+{
+	PfsArena   *arena = session->arena;
+	uint64_t	position = claim_position(&session->statements_long, &arena->statements_long_ring,
+										  arena->sizes.statements_history_long);
+	PfsLongStatement *row = long_statement(arena, position);
+	uint32_t	length = slot->text_length + slot->message_length;
+	uint64_t	text;
+
+	if (!begin_row(&row->stamp, position))
+	{
+		pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
+		return;
+	}
+	__atomic_thread_fence(__ATOMIC_RELEASE);	/* pairs with the reader's second look at stamp */
+	text = length > 0 ? claim_text(session, length) : 0;
+	pfs_statement_event_copy(&row->event, slot);
+	pfs_store(&row->event.text_position, text);
+	if (length > 0)
+	{
+		pfs_copy_bytes(text_at(arena, text), pfs_statement_text(slot), slot->text_length);
+		pfs_copy_bytes(text_at(arena, text) + slot->text_length,
+					   pfs_statement_text(slot) + arena->sizes.sql_text_length,
+					   slot->message_length);
+	}
+	pfs_store_release(&row->stamp, 2 * position + 2);
+}
+
+void
+pfs_history_statement(PfsSession *session, PfsStatementEvent *slot, uint32_t gate)
+{
+	PfsArena   *arena = session->arena;
+	PfsThread  *thread = session->thread;
+
+	if (!pfs_load(&thread->history))
+		return;
+	if ((gate & PFS_WANTS(STATEMENTS_HISTORY)) != 0 && arena->sizes.statements_history > 0)
+	{
+		uint32_t	place = (uint32_t) (pfs_load(&thread->statements_ended) %
+										arena->sizes.statements_history);
+		PfsStatementEvent *row = pfs_thread_statement(arena, thread,
+													  arena->sizes.statement_stack + place);
+
+		pfs_statement_event_copy(row, slot);
+		pfs_copy_bytes(pfs_statement_text(row), pfs_statement_text(slot), slot->text_length);
+		if (slot->message_length > 0)
+			pfs_copy_bytes(pfs_statement_text(row) + arena->sizes.sql_text_length,
+						   pfs_statement_text(slot) + arena->sizes.sql_text_length,
+						   slot->message_length);
+		pfs_add(&thread->statements_ended, 1);
+	}
+	if ((gate & PFS_WANTS(STATEMENTS_HISTORY_LONG)) != 0 && arena->sizes.statements_history_long > 0)
+		add_long_statement(session, slot);
+}
+
+void
+pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event, uint32_t gate)
+{
+	PfsArena   *arena = session->arena;
+	PfsThread  *thread = session->thread;
+	size_t		bytes = event->gid_length > 0 ? sizeof(*event) : offsetof(PfsTransactionEvent, gid);
+
+	if (!pfs_load(&thread->history))
+		return;
+	if ((gate & PFS_WANTS(TRANSACTIONS_HISTORY)) != 0 && arena->sizes.transactions_history > 0)
+	{
+		uint32_t	place = (uint32_t) (pfs_load(&thread->transactions_ended) %
+										arena->sizes.transactions_history);
+
+		pfs_copy_words(pfs_thread_transaction(arena, thread, 1 + place), event, bytes);
+		pfs_add(&thread->transactions_ended, 1);
+	}
+	if ((gate & PFS_WANTS(TRANSACTIONS_HISTORY_LONG)) != 0 &&
+		arena->sizes.transactions_history_long > 0)
+	{
+		uint64_t	position = claim_position(&session->transactions_long,
+											  &arena->transactions_long_ring,
+											  arena->sizes.transactions_history_long);
+		PfsLongTransaction *row = long_transaction(arena, position);
+
+		if (!begin_row(&row->stamp, position))
+		{
+			pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
+			return;
+		}
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+		pfs_copy_words(&row->event, event, bytes);
+		pfs_store_release(&row->stamp, 2 * position + 2);
+	}
+}
+
+/* Texts are good unless the ring has been claimed past them. */
+static bool
+text_survives(const PfsArena *arena, uint64_t position)
+{
+	uint64_t	next = pfs_load_acquire(&arena->statements_text_ring.next);
+
+	return position + arena->text_ring_bytes >= next;
+}
+
+bool
+pfs_long_statement_read(const PfsArena *arena, uint32_t number, PfsStatementEvent *event, char *text)
+{
+	PfsLongStatement *row = long_statement(arena, number);
+
+	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	{
+		uint64_t	stamp = pfs_load_acquire(&row->stamp);
+		bool		has_text = false;
+
+		if (stamp == 0 || (stamp & 1) != 0)
+			return false;
+		pfs_statement_event_copy(event, &row->event);
+		if (event->text_length <= arena->sizes.sql_text_length &&
+			event->message_length <= PFS_MESSAGE_LENGTH)
+		{
+			uint32_t	length = event->text_length + event->message_length;
+
+			if (event->text_position % arena->text_ring_bytes + length <= arena->text_ring_bytes)
+			{
+				pfs_copy_bytes(text, text_at(arena, event->text_position), length);
+				__atomic_thread_fence(__ATOMIC_ACQUIRE);
+				has_text = length > 0 && text_survives(arena, event->text_position);
+			}
+		}
+		if (!has_text)
+			event->text_length = event->message_length = 0;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (pfs_load(&row->stamp) == stamp)
+			return true;
+	}
+	return false;
+}
+
+bool
+pfs_long_transaction_read(const PfsArena *arena, uint32_t number, PfsTransactionEvent *event)
+{
+	PfsLongTransaction *row = long_transaction(arena, number);
+
+	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	{
+		uint64_t	stamp = pfs_load_acquire(&row->stamp);
+
+		if (stamp == 0 || (stamp & 1) != 0)
+			return false;
+		pfs_copy_words(event, &row->event, sizeof(*event));
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (pfs_load(&row->stamp) == stamp)
+			return true;
+	}
+	return false;
+}

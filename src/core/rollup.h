@@ -1,0 +1,76 @@
+/*
+ * rollup.h
+ *		How statistics move up: thread -> account -> user and host; host -> global.
+ *
+ * Reset never writes another process's counters.  Each TRUNCATE takes a new value of the reset
+ * counter and stores it as the reset point of its level and of the levels below.  A thread's cell
+ * remembers the counter's value at which its content began; the content counts at a level only
+ * when it is not older than the level's reset point.  When the owner next touches the cell and
+ * sees a newer counter, it moves the old content up to the first level that still counts it.
+ *
+ * Parents (accounts, users, hosts, global) have several writers and so a lock: taken at connect,
+ * disconnect, TRUNCATE, and once per cell after a TRUNCATE; never in between.  A recorder does not
+ * wait for it: it spins briefly, then counts a loss and goes on.
+ */
+#ifndef PFS_ROLLUP_H
+#define PFS_ROLLUP_H
+
+#include "core/thread.h"
+
+#define PFS_LEVEL_BIT(level) (1u << (level))
+#define PFS_ALL_LEVELS ((1u << PFS_LEVELS) - 1)
+
+/* Levels at which content that began at this epoch counts. */
+static inline unsigned
+pfs_visible_levels(const PfsArena *arena, PfsFamily family, uint32_t epoch)
+{
+	unsigned	levels = 0;
+
+	for (int level = 0; level < PFS_LEVELS; level++)
+		if (epoch >= pfs_load(&arena->reset_at[family][level]))
+			levels |= PFS_LEVEL_BIT(level);
+	return levels;
+}
+
+/* patient: up to a second, sleeping; else a few microseconds.  False: not taken. */
+extern bool pfs_rollup_lock(PfsArena *arena, bool patient);
+extern void pfs_rollup_unlock(PfsArena *arena);
+
+/*
+ * Cell for an event of its owner, at the present epoch: claimed on first use, rolled up when a
+ * reset has happened.  NULL when the pool is full (counted).  Owner only, inside its seq.
+ */
+extern void *pfs_cell_slow(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family,
+						   uint32_t number, size_t bytes);
+
+static inline void *
+pfs_cell(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family, uint32_t number,
+		 size_t bytes)
+{
+	PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
+	PfsCell    *cell = pfs_pool_at(pfs_pool_of(arena), pfs_load(&aggregate->cell[number]), bytes);
+
+	if (pfs_likely(cell != NULL && pfs_load(&cell->epoch) == pfs_load_acquire(&arena->reset_now)))
+		return cell;
+	return pfs_cell_slow(arena, thread, scope, family, number, bytes);
+}
+
+/* The owner's transaction statistics at the present epoch. */
+extern PfsTransactionStat *pfs_transaction_cell(PfsArena *arena, PfsThread *thread, PfsScope scope);
+
+/* The owner's buckets of the global histogram at the present epoch. */
+extern uint64_t *pfs_histogram_cell(PfsArena *arena, PfsThread *thread);
+
+/* Moves everything a thread holds up to its parents and frees its cells.  Lock held. */
+extern void pfs_fold_thread(PfsArena *arena, PfsThread *thread);
+
+/* TRUNCATE of a summary by this level.  False: the lock could not be had. */
+extern bool pfs_reset_level(PfsArena *arena, PfsFamily family, PfsLevel level);
+
+/* TRUNCATE of a table of events, or of the global histogram. */
+extern bool pfs_reset_events(PfsArena *arena, PfsReset reset);
+
+/* TRUNCATE of accounts, users or hosts: rolls up, removes rows without connections. */
+extern bool pfs_reset_parties(PfsArena *arena, PfsLevel level);
+
+#endif							/* PFS_ROLLUP_H */

@@ -1,0 +1,90 @@
+/*
+ * stat.h
+ *		The statistics that cells hold: add one event, merge two, reset.
+ *
+ * A cell has one writer (the owning thread, or the holder of the roll-up lock); readers copy it
+ * under the owner's sequence lock.  All zero means empty, for every type.  Times are ticks.
+ */
+#ifndef PFS_STAT_H
+#define PFS_STAT_H
+
+#include "core/base.h"
+
+typedef struct PfsTimerStat
+{
+	uint64_t	count;			/* events, timed or not */
+	uint64_t	sum;
+	uint64_t	min_inverted;	/* UINT64_MAX - minimum, so that zero means "none yet" */
+	uint64_t	max;
+} PfsTimerStat;
+
+typedef enum PfsCounter
+{
+#define PFS_COUNTER(symbol, column, is_time, doc) PFS_COUNTER_##symbol,
+#include "core/statement_counters.def"
+#undef PFS_COUNTER
+	PFS_COUNTERS
+} PfsCounter;
+
+typedef struct PfsStatementStat
+{
+	PfsTimerStat timer;
+	uint64_t	counter[PFS_COUNTERS];
+} PfsStatementStat;
+
+typedef struct PfsTransactionStat
+{
+	PfsTimerStat read_write;
+	PfsTimerStat read_only;
+} PfsTransactionStat;
+
+typedef struct PfsErrorStat
+{
+	uint64_t	raised;			/* ended a statement */
+	uint64_t	handled;		/* caught by an exception handler */
+	uint64_t	first_seen;		/* ticks; 0 = never */
+	uint64_t	last_seen;
+} PfsErrorStat;
+
+static inline uint64_t
+pfs_timer_stat_min(const PfsTimerStat *stat)
+{
+	return stat->min_inverted == 0 ? 0 : UINT64_MAX - stat->min_inverted;
+}
+
+/* wait = 0 stands for an untimed event: it is counted, and leaves the times alone. */
+static inline void
+pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)
+{
+	pfs_add(&stat->count, 1);
+	if (wait == 0)
+		return;
+	pfs_add(&stat->sum, wait);
+	if (UINT64_MAX - wait > pfs_load(&stat->min_inverted))
+		pfs_store(&stat->min_inverted, UINT64_MAX - wait);
+	if (wait > pfs_load(&stat->max))
+		pfs_store(&stat->max, wait);
+}
+
+/* used: bit i set = counter[i] is not zero.  Most statements set one or two. */
+static inline void
+pfs_statement_stat_add(PfsStatementStat *stat, PfsTicks wait, const uint64_t *counter, uint32_t used)
+{
+	pfs_timer_stat_add(&stat->timer, wait);
+	for (; used != 0; used &= used - 1)
+	{
+		int			i = __builtin_ctz(used);
+
+		pfs_add(&stat->counter[i], counter[i]);
+	}
+}
+
+extern void pfs_timer_stat_merge(PfsTimerStat *to, const PfsTimerStat *from);
+extern void pfs_statement_stat_merge(PfsStatementStat *to, const PfsStatementStat *from);
+extern void pfs_transaction_stat_merge(PfsTransactionStat *to, const PfsTransactionStat *from);
+extern void pfs_error_stat_merge(PfsErrorStat *to, const PfsErrorStat *from);
+
+/* As the merges above, for a target with several writers: locked additions. */
+extern void pfs_statement_stat_merge_shared(PfsStatementStat *to, const PfsStatementStat *from);
+
+#endif							/* PFS_STAT_H */

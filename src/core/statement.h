@@ -1,0 +1,157 @@
+/*
+ * statement.h
+ *		Recording of statements, transactions and errors by one session.
+ *
+ * The host owns one PfsSession per process, in private memory, and calls these functions from its
+ * hooks.  None of them fails, blocks, allocates or changes errno: what cannot be recorded is
+ * counted in a loss counter.  A statement goes through
+ *
+ *		open -> [text, digest, refine] -> [leave -> enter]* -> close | drop
+ *
+ * Statements may be open side by side (cursors), so they form no strict stack; which of them is
+ * "running", i.e. the parent of what starts now, is said by enter and leave.
+ */
+#ifndef PFS_STATEMENT_H
+#define PFS_STATEMENT_H
+
+#include "core/digest.h"
+#include "core/setup.h"
+#include "core/thread.h"
+#include "core/timer.h"
+
+#define PFS_OPEN_STATEMENTS 512
+#define PFS_STACK_MAX 256
+
+typedef struct PfsStatement
+{
+	PfsStatementEvent event;
+	struct PfsStatement *parent;	/* statement that was running when this one started */
+	PfsTicks	on_stage_since; /* 0 = off stage: suspended cursor */
+	uint64_t	cpu_start;		/* nanoseconds; consumer events_statements_cpu */
+	int32_t		slot;			/* in the thread's statement stack, -1 = none */
+	uint8_t		in_use;
+	uint8_t		scope;			/* PfsScope */
+	uint8_t		recorded;		/* has an event id and a row in events_statements_current */
+	uint8_t		wants_digest;
+	char		message[PFS_MESSAGE_LENGTH];
+
+	/* the host's, ignored here */
+	const void *host_key;
+	uint32_t	host_flags;
+	int32_t		host_level;
+} PfsStatement;
+
+typedef struct PfsTransaction
+{
+	PfsTransactionEvent event;
+	bool		open;
+	bool		recorded;
+	PfsScope	scope;
+} PfsTransaction;
+
+/* Positions of a shared ring that this session has claimed and not yet used. */
+typedef struct PfsClaim
+{
+	uint64_t	next;
+	uint64_t	end;
+} PfsClaim;
+
+typedef struct PfsSession
+{
+	PfsArena   *arena;
+	PfsThread  *thread;			/* NULL = not attached: nothing is recorded */
+	PfsStatement *running;		/* innermost statement on stage */
+	PfsStatement *last;			/* newest one opened, hint for a free place */
+	uint32_t	open;			/* statements open */
+	bool		busy;			/* inside a recording function */
+	PfsClaim	statement_ids;
+	PfsClaim	statements_long;
+	PfsClaim	statement_texts;
+	PfsClaim	transactions_long;
+	PfsTransaction transaction;
+	uint8_t		slot_used[PFS_STACK_MAX];
+	PfsStatement statement[PFS_OPEN_STATEMENTS];
+} PfsSession;
+
+#ifdef PFS_DISABLE_STATEMENT
+#define PFS_BUILT_STATEMENTS 0
+#else
+#define PFS_BUILT_STATEMENTS PFS_GATE_STATEMENTS
+#endif
+#ifdef PFS_DISABLE_TRANSACTION
+#define PFS_BUILT_TRANSACTIONS 0
+#else
+#define PFS_BUILT_TRANSACTIONS PFS_GATE_TRANSACTIONS
+#endif
+#ifdef PFS_DISABLE_ERROR
+#define PFS_BUILT_ERRORS 0
+#else
+#define PFS_BUILT_ERRORS PFS_GATE_ERRORS
+#endif
+#define PFS_BUILT (PFS_BUILT_STATEMENTS | PFS_BUILT_TRANSACTIONS | PFS_BUILT_ERRORS)
+
+/* Is anything of these classes (PFS_GATE_*) wanted from this session?  One load where nothing is. */
+static inline bool
+pfs_wants(const PfsSession *session, uint32_t classes)
+{
+	return (classes & PFS_BUILT) != 0 && session->thread != NULL &&
+		(pfs_load(&session->arena->gate) & classes & PFS_BUILT) != 0 &&
+		pfs_load(&session->thread->instrumented) != 0;
+}
+
+/*
+ * Starts a statement of this class at this time; its parent is the running one.  NULL when the
+ * class is not wanted or too many are open.  The statement is on stage, but not yet "running".
+ */
+extern PfsStatement *pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start);
+
+/* The statement's text; kept up to sql_text_length, length being cut by the host at a character. */
+extern void pfs_statement_text_set(PfsSession *session, PfsStatement *statement, const char *text,
+								   size_t length);
+
+/* Shows what changed since open in events_statements_current. */
+extern void pfs_statement_publish(PfsSession *session, PfsStatement *statement);
+
+/* The class is now known.  False: that class is off, the statement was dropped. */
+extern bool pfs_statement_refine(PfsSession *session, PfsStatement *statement, uint32_t class);
+
+static inline void
+pfs_statement_set(PfsStatement *statement, PfsCounter counter, uint64_t value)
+{
+	if (value != 0)
+	{
+		statement->event.counter[counter] = value;
+		statement->event.used |= 1u << counter;
+	}
+}
+
+static inline void
+pfs_statement_count(PfsStatement *statement, PfsCounter counter, uint64_t value)
+{
+	pfs_statement_set(statement, counter,
+					  pfs_statement_counter(&statement->event, counter) + value);
+}
+
+/* A suspended statement goes on, or goes off stage again. */
+extern void pfs_statement_resume(PfsStatement *statement, PfsTicks now);
+extern void pfs_statement_pause(PfsStatement *statement, PfsTicks now);
+
+/* Ends the statement: summaries, digest, histories.  end = 0: the time of the last pause. */
+extern void pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end);
+
+/* Forgets the statement without counting it. */
+extern void pfs_statement_drop(PfsSession *session, PfsStatement *statement);
+
+/* Counts one event of a class that has no row of its own: protocol commands.  wait = 0: untimed. */
+extern void pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait);
+
+extern void pfs_transaction_open(PfsSession *session, PfsTicks start);
+extern void pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks end);
+
+/* Counts an error: raised, or caught by a handler.  error: host's number below sizes.errors. */
+extern void pfs_error_count(PfsSession *session, uint32_t error, bool handled, PfsTicks now);
+
+/* What threads.processlist_command and _time show. */
+extern void pfs_session_state(PfsSession *session, PfsThreadState state, PfsTicks now);
+
+#endif							/* PFS_STATEMENT_H */

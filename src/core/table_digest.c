@@ -1,0 +1,444 @@
+/*
+ * table_digest.c
+ *		Statement summaries by digest, and the statement histograms.
+ *
+ * A digest's numbers are its row plus the cells of all threads.  Cells are read before rows and
+ * the scan starts again when a thread folded a cell in between, so nothing counts twice.
+ */
+#include "core/table_internal.h"
+
+#include "core/digest.h"
+#include "core/rollup.h"
+
+typedef struct DigestSum
+{
+	PfsStatementStat stat;
+	PfsTicks	last_seen;
+	uint64_t   *histogram;		/* PFS_BUCKETS, only if wanted */
+} DigestSum;
+
+typedef struct DigestCollector
+{
+	PfsScan    *scan;
+	uint32_t	rows;
+	uint32_t	generation;
+	uint32_t	histogram_generation;
+	bool		histograms;
+	DigestSum **sum;			/* by digest number */
+} DigestCollector;
+
+static DigestSum *
+sum_of(DigestCollector *c, uint32_t number)
+{
+	if (c->sum[number] == NULL)
+	{
+		c->sum[number] = c->scan->alloc(c->scan, sizeof(DigestSum));
+		if (c->histograms)
+			c->sum[number]->histogram = c->scan->alloc(c->scan, PFS_BUCKETS * sizeof(uint64_t));
+	}
+	return c->sum[number];
+}
+
+static void
+add_cell(DigestCollector *c, PfsThread *thread, PfsRef ref)
+{
+	PfsArena   *arena = c->scan->arena;
+	PfsDigestCell *cell = pfs_pool_at(pfs_pool_of(arena), ref, sizeof(*cell));
+	PfsDigestCell copy;
+	DigestSum  *sum;
+
+	if (cell == NULL)
+		return;
+	pfs_read_thread(arena, thread, &copy, cell, sizeof(copy));
+	if (copy.generation != c->generation || copy.digest == PFS_DIGEST_NONE ||
+		copy.digest >= c->rows || copy.stat.timer.count == 0)
+		return;
+	sum = sum_of(c, copy.digest);
+	pfs_statement_stat_merge(&sum->stat, &copy.stat);
+	sum->last_seen = pfs_max(sum->last_seen, copy.last_seen);
+	if (sum->histogram == NULL || copy.histogram_generation != c->histogram_generation)
+		return;
+	for (int i = 0; i < PFS_CELL_BUCKETS; i++)
+		if (copy.count[i] != 0 && copy.bucket[i] < PFS_BUCKETS)
+			sum->histogram[copy.bucket[i]] += copy.count[i];
+}
+
+static void
+add_row(DigestCollector *c, uint32_t number)
+{
+	PfsArena   *arena = c->scan->arena;
+	PfsDigest  *digest = pfs_digest(arena, number);
+	DigestSum  *sum;
+
+	if (pfs_load_acquire(&digest->generation) != c->generation ||
+		(pfs_load(&digest->stat.timer.count) == 0 && c->sum[number] == NULL))
+		return;
+	sum = sum_of(c, number);
+	pfs_statement_stat_merge(&sum->stat, &digest->stat);
+	sum->last_seen = pfs_max(sum->last_seen, pfs_load(&digest->last_seen));
+	if (sum->histogram == NULL || pfs_load(&digest->histogram_generation) != c->histogram_generation)
+		return;
+	for (int i = 0; i < PFS_BUCKETS; i++)
+	{
+		uint64_t   *page = pfs_pool_at(pfs_pool_of(arena),
+									   pfs_load(&digest->page[i / PFS_HISTOGRAM_PAGE_BUCKETS]),
+									   PFS_HISTOGRAM_PAGE_BUCKETS * sizeof(uint64_t));
+
+		if (page == NULL)
+			i += PFS_HISTOGRAM_PAGE_BUCKETS - 1;
+		else
+			sum->histogram[i] += pfs_load(&page[i % PFS_HISTOGRAM_PAGE_BUCKETS]);
+	}
+}
+
+static uint64_t
+folds(const PfsArena *arena)
+{
+	uint64_t	sum = 0;
+
+	for (uint32_t i = 0; i < arena->sizes.threads; i++)
+		sum += pfs_load_acquire(&pfs_thread(arena, i)->digest_folds);
+	return sum;
+}
+
+static void
+collect_once(DigestCollector *c)
+{
+	PfsArena   *arena = c->scan->arena;
+
+	c->generation = pfs_load_acquire(&arena->digest_generation);
+	c->histogram_generation = pfs_load(&arena->digest_histogram_generation);
+	PFS_EACH_THREAD(arena, thread, slot)
+	{
+		for (uint32_t place = 0; place < PFS_DIGEST_CACHE; place++)
+			add_cell(c, thread, pfs_load_acquire(&thread->digest_cell[place]));
+	}
+	for (uint32_t number = PFS_DIGEST_OTHERS; number < c->rows; number++)
+		add_row(c, number);
+}
+
+static void
+clear(DigestCollector *c)
+{
+	for (uint32_t i = 0; i < c->rows; i++)
+		if (c->sum[i] != NULL)
+		{
+			uint64_t   *histogram = c->sum[i]->histogram;
+
+			memset(c->sum[i], 0, sizeof(DigestSum));
+			c->sum[i]->histogram = histogram;
+			if (histogram != NULL)
+				memset(histogram, 0, PFS_BUCKETS * sizeof(uint64_t));
+		}
+}
+
+#define FOLD_RETRIES 4
+
+static void
+collect(DigestCollector *c, PfsScan *scan, bool histograms)
+{
+	PfsArena   *arena = scan->arena;
+	uint64_t	alloc = pfs_load(&arena->digest_alloc);
+
+	c->scan = scan;
+	c->histograms = histograms;
+	c->rows = PFS_DIGEST_OTHERS + 1 + (uint32_t) pfs_min((uint64_t) (uint32_t) alloc,
+														 (uint64_t) arena->sizes.digests);
+	c->sum = scan->alloc(scan, c->rows * sizeof(DigestSum *));
+	for (int i = 0; i < FOLD_RETRIES; i++)
+	{
+		uint64_t	before = folds(arena);
+
+		if (i > 0)
+			clear(c);
+		collect_once(c);
+		pfs_fence();
+		if (folds(arena) == before)
+			return;
+	}
+	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
+}
+
+/* --- events_statements_summary_by_digest --- */
+
+typedef struct DigestKey
+{
+	PfsText		schema;
+	uint8_t		sha[PFS_SHA_BYTES];
+	PfsText		text;
+} DigestKey;
+
+typedef struct DigestTail
+{
+	PfsTicks	first_seen;
+	PfsTicks	last_seen;
+	uint64_t	quantile_95;
+	uint64_t	quantile_99;
+	uint64_t	quantile_999;
+	PfsText		sample;
+	PfsTicks	sample_seen;
+	uint64_t	sample_wait;
+	uint64_t	query_id;
+} DigestTail;
+
+static const PfsColumn digest_key_columns[] = {
+	{"schema_name", "Database (MySQL's schema); NULL in the catch-all row", PFS_COLUMN_TEXT,
+	offsetof(DigestKey, schema), PFS_COLUMN_KEY},
+	{"digest", "SHA-256 of the normalised statement; several rows may share it",
+	PFS_COLUMN_HEX, offsetof(DigestKey, sha), 0},
+	{"digest_text", "Normalised statement; NULL in the catch-all row", PFS_COLUMN_TEXT,
+	offsetof(DigestKey, text), PFS_COLUMN_PRIVATE},
+};
+static const PfsColumn digest_stat_columns[] = {
+	PFS_TIMER_COLUMNS(offsetof(PfsStatementStat, timer), "star", "wait", "statements"),
+#define PFS_COUNTER(symbol, column, is_time, doc) \
+	{"sum_" #column, "Sum: " doc, (is_time) ? PFS_COLUMN_TICKS : PFS_COLUMN_U64, \
+	offsetof(PfsStatementStat, counter) + PFS_COUNTER_##symbol * sizeof(uint64_t), 0},
+#include "core/statement_counters.def"
+#undef PFS_COUNTER
+};
+static const PfsColumn digest_tail_columns[] = {
+	{"first_seen", "When the statement was first seen", PFS_COLUMN_WHEN,
+	offsetof(DigestTail, first_seen), 0},
+	{"last_seen", "When it last ended", PFS_COLUMN_WHEN, offsetof(DigestTail, last_seen), 0},
+	{"quantile_95", "95 % of executions took less than this, picoseconds; too high by at most 4.7 %",
+	PFS_COLUMN_PS, offsetof(DigestTail, quantile_95), 0},
+	{"quantile_99", "99 %", PFS_COLUMN_PS, offsetof(DigestTail, quantile_99), 0},
+	{"quantile_999", "99.9 %", PFS_COLUMN_PS, offsetof(DigestTail, quantile_999), 0},
+	{"query_sample_text", "One execution: the first, the slowest, or a recent one", PFS_COLUMN_TEXT,
+	offsetof(DigestTail, sample), PFS_COLUMN_PRIVATE},
+	{"query_sample_seen", "When that one ended", PFS_COLUMN_WHEN,
+	offsetof(DigestTail, sample_seen), 0},
+	{"query_sample_timer_wait", "How long it took, picoseconds", PFS_COLUMN_TICKS,
+	offsetof(DigestTail, sample_wait), 0},
+	{"queryid", "Query id as in pg_stat_statements; not in MySQL", PFS_COLUMN_U64,
+	offsetof(DigestTail, query_id), PFS_COLUMN_KEY | PFS_COLUMN_NULL_IF_ZERO},
+};
+PFS_GROUP(digest_key, digest_key_columns);
+PFS_GROUP(digest_stat, digest_stat_columns);
+PFS_GROUP(digest_tail, digest_tail_columns);
+
+static void
+read_sample(PfsScan *scan, const PfsDigest *digest, DigestTail *tail)
+{
+	char	   *text = scan->alloc(scan, scan->arena->sizes.sql_text_length + 1);
+
+	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	{
+		uint32_t	begin = pfs_seq_read_begin(&digest->sample_seq);
+		uint32_t	length = pfs_min(pfs_load(&digest->sample_length),
+									 scan->arena->sizes.sql_text_length);
+
+		length = (uint32_t) pfs_text_fetch(scan->arena, pfs_load(&digest->sample), length, text);
+		tail->sample_wait = pfs_load(&digest->sample_wait);
+		tail->sample_seen = pfs_load(&digest->sample_seen);
+		if (pfs_seq_read_ok(&digest->sample_seq, begin))
+		{
+			tail->sample = (PfsText) {length > 0 ? text : NULL, length, digest->encoding};
+			return;
+		}
+	}
+}
+
+static bool
+fill_key(DigestCollector *c, uint32_t number, DigestKey *key)
+{
+	PfsDigest  *digest = pfs_digest(c->scan->arena, number);
+	const char *wanted = pfs_scan_text(c->scan, "schema_name");
+
+	memset(key, 0, sizeof(*key));
+	if (pfs_load(&digest->generation) != c->generation)
+		return false;
+	if (number == PFS_DIGEST_OTHERS)
+		return wanted == NULL;
+	key->schema = pfs_text_of_name(c->scan->arena, digest->database);
+	if (wanted != NULL && (key->schema.length != strlen(wanted) ||
+						   memcmp(key->schema.data, wanted, key->schema.length) != 0))
+		return false;
+	key->text = pfs_read_digest_text(c->scan, number, c->generation, key->sha);
+	return true;
+}
+
+static void
+by_digest_scan(PfsScan *scan)
+{
+	DigestCollector c;
+	uint64_t	wanted = 0;
+	bool		one = pfs_scan_number(scan, "queryid", &wanted);
+
+	collect(&c, scan, true);
+	for (uint32_t number = PFS_DIGEST_OTHERS; number < c.rows; number++)
+	{
+		const PfsDigest *digest = pfs_digest(scan->arena, number);
+		DigestKey	key;
+		DigestTail	tail = {0};
+		const void *parts[] = {&key, c.sum[number] ? &c.sum[number]->stat : NULL, &tail};
+
+		if (c.sum[number] == NULL || c.sum[number]->stat.timer.count == 0 ||
+			(one && pfs_load(&digest->query_id) != wanted) || !fill_key(&c, number, &key))
+			continue;
+		tail.first_seen = pfs_load(&digest->first_seen);
+		tail.last_seen = c.sum[number]->last_seen;
+		tail.quantile_95 = pfs_histogram_quantile_ps(c.sum[number]->histogram, 0.95);
+		tail.quantile_99 = pfs_histogram_quantile_ps(c.sum[number]->histogram, 0.99);
+		tail.quantile_999 = pfs_histogram_quantile_ps(c.sum[number]->histogram, 0.999);
+		tail.query_id = number == PFS_DIGEST_OTHERS ? 0 : pfs_load(&digest->query_id);
+		read_sample(scan, digest, &tail);
+		scan->emit(scan, parts);
+	}
+}
+
+static bool
+by_digest_reset(PfsArena *arena, const PfsTable *table)
+{
+	pfs_digest_reset(arena);
+	return table != NULL;
+}
+
+const PfsTable pfs_table_events_statements_summary_by_digest = {
+	.name = "events_statements_summary_by_digest",
+	.doc = "Statements by database and query id, with percentiles and a sample; failed ones count too",
+	.groups = {&digest_key, &digest_stat, &digest_tail},
+	.scan = by_digest_scan,.reset = by_digest_reset,
+};
+
+/* --- histograms --- */
+
+typedef struct BucketRow
+{
+	uint32_t	number;
+	uint64_t	low;
+	uint64_t	high;
+	uint64_t	count;
+	uint64_t	count_and_lower;
+	double		quantile;
+} BucketRow;
+
+static const PfsColumn histogram_key_columns[] = {
+	{"schema_name", "Database; NULL in the catch-all row", PFS_COLUMN_TEXT,
+	offsetof(DigestKey, schema), PFS_COLUMN_KEY},
+	{"digest", "SHA-256 of the normalised statement", PFS_COLUMN_HEX, offsetof(DigestKey, sha), 0},
+};
+static const PfsColumn bucket_columns[] = {
+	{"bucket_number", "Bucket; 50 a decade, from 100 ns on", PFS_COLUMN_U32,
+	offsetof(BucketRow, number), PFS_COLUMN_KEY},
+	{"bucket_timer_low", "Lower limit, picoseconds, inclusive", PFS_COLUMN_PS,
+	offsetof(BucketRow, low), 0},
+	{"bucket_timer_high", "Upper limit, picoseconds, exclusive", PFS_COLUMN_PS,
+	offsetof(BucketRow, high), 0},
+	{"count_bucket", "Statements in this bucket", PFS_COLUMN_U64, offsetof(BucketRow, count), 0},
+	{"count_bucket_and_lower", "Statements in this bucket and those below", PFS_COLUMN_U64,
+	offsetof(BucketRow, count_and_lower), 0},
+	{"bucket_quantile", "Share of all statements in this bucket and those below", PFS_COLUMN_DOUBLE,
+	offsetof(BucketRow, quantile), 0},
+};
+static const PfsColumn histogram_query_id_columns[] = {
+	{"queryid", "Query id as in pg_stat_statements; not in MySQL", PFS_COLUMN_U64,
+	offsetof(DigestTail, query_id), PFS_COLUMN_KEY | PFS_COLUMN_NULL_IF_ZERO},
+};
+PFS_GROUP(histogram_key, histogram_key_columns);
+PFS_GROUP(bucket_group, bucket_columns);
+PFS_GROUP(histogram_query_id, histogram_query_id_columns);
+
+/* Empty buckets are left out for digests: 550 rows for each would hide the few that matter. */
+static void
+emit_buckets(PfsScan *scan, const uint64_t *count, bool all, const void **parts, int place)
+{
+	uint64_t	total = 0,
+				seen = 0;
+
+	for (int i = 0; i < PFS_BUCKETS; i++)
+		total += count[i];
+	for (int i = 0; i < PFS_BUCKETS; i++)
+	{
+		BucketRow	row;
+
+		seen += count[i];
+		if (!all && count[i] == 0)
+			continue;
+		row.number = (uint32_t) i;
+		row.low = pfs_bucket_low_ps(i);
+		row.high = pfs_bucket_low_ps(i + 1);
+		row.count = count[i];
+		row.count_and_lower = seen;
+		row.quantile = total > 0 ? (double) seen / (double) total : 0;
+		parts[place] = &row;
+		scan->emit(scan, parts);
+	}
+}
+
+static void
+histogram_by_digest_scan(PfsScan *scan)
+{
+	DigestCollector c;
+	uint64_t	wanted = 0;
+	bool		one = pfs_scan_number(scan, "queryid", &wanted);
+
+	collect(&c, scan, true);
+	for (uint32_t number = PFS_DIGEST_OTHERS; number < c.rows; number++)
+	{
+		const PfsDigest *digest = pfs_digest(scan->arena, number);
+		DigestKey	key;
+		DigestTail	tail = {.query_id = number == PFS_DIGEST_OTHERS ? 0 : digest->query_id};
+		const void *parts[] = {&key, NULL, &tail};
+
+		if (c.sum[number] != NULL && (!one || tail.query_id == wanted) && fill_key(&c, number, &key))
+			emit_buckets(scan, c.sum[number]->histogram, false, parts, 1);
+	}
+}
+
+static bool
+histogram_by_digest_reset(PfsArena *arena, const PfsTable *table)
+{
+	pfs_digest_histogram_reset(arena);
+	return table != NULL;
+}
+
+const PfsTable pfs_table_events_statements_histogram_by_digest = {
+	.name = "events_statements_histogram_by_digest",
+	.doc = "Distribution of statement times by digest; only buckets that are not empty",
+	.groups = {&histogram_key, &bucket_group, &histogram_query_id},
+	.scan = histogram_by_digest_scan,.reset = histogram_by_digest_reset,
+};
+
+static void
+histogram_global_scan(PfsScan *scan)
+{
+	PfsArena   *arena = scan->arena;
+	uint64_t   *sum = scan->alloc(scan, PFS_BUCKETS * sizeof(uint64_t));
+	PfsThread  *copy = scan->alloc(scan, sizeof(PfsThread));
+	const void *parts[] = {NULL};
+
+	for (int tries = 0; tries < FOLD_RETRIES; tries++)
+	{
+		uint64_t	begun = pfs_load_acquire(&arena->moves_begun);
+
+		memset(sum, 0, PFS_BUCKETS * sizeof(uint64_t));
+		PFS_EACH_THREAD(arena, thread, slot)
+		{
+			pfs_read_thread(arena, thread, copy, thread, offsetof(PfsThread, digest_cell));
+			if (copy->histogram_epoch >= pfs_load(&arena->reset_of[PFS_RESET_HISTOGRAM_GLOBAL]))
+				for (int i = 0; i < PFS_BUCKETS; i++)
+					sum[i] += copy->histogram[i];
+		}
+		for (int i = 0; i < PFS_BUCKETS; i++)
+			sum[i] += pfs_load(&pfs_global_histogram(arena)[i]);
+		pfs_fence();
+		if (pfs_load(&arena->moves_begun) == begun)
+			break;
+	}
+	emit_buckets(scan, sum, true, parts, 0);
+}
+
+static bool
+histogram_global_reset(PfsArena *arena, const PfsTable *table)
+{
+	return table != NULL && pfs_reset_events(arena, PFS_RESET_HISTOGRAM_GLOBAL);
+}
+
+const PfsTable pfs_table_events_statements_histogram_global = {
+	.name = "events_statements_histogram_global",
+	.doc = "Distribution of the times of all statements, nested ones included",
+	.groups = {&bucket_group},
+	.scan = histogram_global_scan,.reset = histogram_global_reset,
+};

@@ -1,0 +1,55 @@
+/*
+ * table_internal.h
+ *		For the files that implement tables: column macros and reading helpers.
+ */
+#ifndef PFS_TABLE_INTERNAL_H
+#define PFS_TABLE_INTERNAL_H
+
+#include "core/event.h"
+#include "core/names.h"
+#include "core/stat.h"
+#include "core/table.h"
+#include "core/thread.h"
+
+/* Names a group of columns after the array that holds them. */
+#define PFS_GROUP(group_name, array) \
+	static const PfsColumnGroup group_name = {(array), PFS_LENGTH(array)}
+
+/* The five columns of a PfsTimerStat at this offset: "star" and "wait", or the same word twice. */
+#define PFS_TIMER_COLUMNS(offset, count_word, time_word, what) \
+	{"count_" count_word, "Number of " what, PFS_COLUMN_U64, \
+	(offset) + offsetof(PfsTimerStat, count), 0}, \
+	{"sum_timer_" time_word, "Total time of " what ", picoseconds", PFS_COLUMN_TICKS, \
+	(offset) + offsetof(PfsTimerStat, sum), 0}, \
+	{"min_timer_" time_word, "Shortest of " what ", picoseconds", PFS_COLUMN_MIN, (offset), 0}, \
+	{"avg_timer_" time_word, "Mean of " what ", picoseconds", PFS_COLUMN_AVERAGE, (offset), 0}, \
+	{"max_timer_" time_word, "Longest of " what ", picoseconds", PFS_COLUMN_TICKS, \
+	(offset) + offsetof(PfsTimerStat, max), 0}
+
+/* Calls the body for every attached or left-over thread slot. */
+#define PFS_EACH_THREAD(arena, thread, slot) \
+	for (uint32_t slot = 0; slot < (arena)->sizes.threads; slot++) \
+		for (PfsThread *thread = pfs_thread((arena), slot); \
+			 thread != NULL && pfs_load(&thread->thread_id) != 0; thread = NULL)
+
+extern PfsText pfs_text_of_name(const PfsArena *arena, PfsRef name);
+extern PfsText pfs_text_of_string(const char *string);
+
+/* May the reader see rows of this user's sessions? */
+extern bool pfs_scan_sees_user(const PfsScan *scan, PfsRef user);
+
+/* Copies bytes under a thread's sequence lock; false (and counted) when it never stood still. */
+extern bool pfs_read_thread(PfsArena *arena, PfsThread *thread, void *to, const void *from,
+							size_t bytes);
+
+/* YES / NO in an edit; false when it is neither. */
+extern bool pfs_parse_yes_no(const char *text, uint8_t *value);
+
+/* Digest text of an event's or row's digest, in scan memory; a NULL text if there is none. */
+extern PfsText pfs_read_digest_text(PfsScan *scan, uint32_t digest, uint32_t generation,
+									uint8_t *sha);
+
+/* Levels of by-name summaries as used in names: thread, account, user, host, global. */
+extern const char *const pfs_level_words[PFS_LEVELS];
+
+#endif							/* PFS_TABLE_INTERNAL_H */

@@ -1,0 +1,483 @@
+/*
+ * table_summary.c
+ *		All by-name summaries: event family x level, one line each.
+ *
+ * A level's row is what its owner holds, plus what stands below it and still counts there: the
+ * live threads and, for users and hosts, their accounts; global is accounts, hosts and itself
+ * (the user axis ends at users, as in MySQL).  See rollup.h for "still counts".
+ */
+#include "core/table_internal.h"
+
+#include "core/registry.h"
+#include "core/rollup.h"
+
+const char *const pfs_level_words[PFS_LEVELS] = {"thread", "account", "user", "host", "global"};
+
+/* How many times a scan starts again because statistics moved between levels meanwhile. */
+#define MOVE_RETRIES 8
+
+typedef struct Collector
+{
+	PfsScan    *scan;
+	PfsFamily	family;
+	PfsLevel	level;
+	uint32_t	owners;
+	uint32_t	first;			/* cell numbers of the family */
+	uint32_t	count;
+	size_t		stat_bytes;
+	void	  **stat;			/* [owner][number], made on demand */
+} Collector;
+
+/* --- rows --- */
+
+typedef struct ThreadKey
+{
+	uint64_t	thread_id;
+} ThreadKey;
+
+typedef struct PartyKey
+{
+	PfsText		user;
+	PfsText		host;
+} PartyKey;
+
+typedef struct NameKey
+{
+	PfsText		name;
+} NameKey;
+
+typedef struct ErrorKey
+{
+	uint64_t	number;
+	PfsText		name;
+	PfsText		sqlstate;
+} ErrorKey;
+
+typedef struct TransactionRow
+{
+	PfsTimerStat all;
+	PfsTransactionStat stat;
+} TransactionRow;
+
+static const PfsColumn thread_key_columns[] = {
+	{"thread_id", "Thread, see threads", PFS_COLUMN_U64, offsetof(ThreadKey, thread_id),
+	PFS_COLUMN_KEY},
+};
+static const PfsColumn user_key_columns[] = {
+	{"user_name", "User (MySQL: USER, a reserved word here); NULL for background processes",
+	PFS_COLUMN_TEXT, offsetof(PartyKey, user), PFS_COLUMN_KEY},
+};
+static const PfsColumn host_key_columns[] = {
+	{"host", "Client host; NULL for background processes", PFS_COLUMN_TEXT,
+	offsetof(PartyKey, host), PFS_COLUMN_KEY},
+};
+static const PfsColumn name_columns[] = {
+	{"event_name", "Instrument", PFS_COLUMN_TEXT, offsetof(NameKey, name), PFS_COLUMN_KEY},
+};
+static const PfsColumn statement_columns[] = {
+	PFS_TIMER_COLUMNS(offsetof(PfsStatementStat, timer), "star", "wait", "statements"),
+#define PFS_COUNTER(symbol, column, is_time, doc) \
+	{"sum_" #column, "Sum: " doc, (is_time) ? PFS_COLUMN_TICKS : PFS_COLUMN_U64, \
+	offsetof(PfsStatementStat, counter) + PFS_COUNTER_##symbol * sizeof(uint64_t), 0},
+#include "core/statement_counters.def"
+#undef PFS_COUNTER
+};
+static const PfsColumn transaction_columns[] = {
+	PFS_TIMER_COLUMNS(offsetof(TransactionRow, all), "star", "wait", "transactions"),
+	PFS_TIMER_COLUMNS(offsetof(TransactionRow, stat) + offsetof(PfsTransactionStat, read_write),
+					  "read_write", "read_write", "read-write transactions"),
+	PFS_TIMER_COLUMNS(offsetof(TransactionRow, stat) + offsetof(PfsTransactionStat, read_only),
+					  "read_only", "read_only", "read-only transactions"),
+};
+static const PfsColumn error_key_columns[] = {
+	{"error_number", "The server's number of the SQLSTATE; NULL collects states unknown here",
+	PFS_COLUMN_U64, offsetof(ErrorKey, number), PFS_COLUMN_KEY | PFS_COLUMN_NULL_IF_ZERO},
+	{"error_name", "Condition name", PFS_COLUMN_TEXT, offsetof(ErrorKey, name), 0},
+	{"sql_state", "SQLSTATE", PFS_COLUMN_TEXT, offsetof(ErrorKey, sqlstate), PFS_COLUMN_KEY},
+};
+static const PfsColumn error_columns[] = {
+	{"sum_error_raised", "Errors that ended a statement", PFS_COLUMN_U64,
+	offsetof(PfsErrorStat, raised), 0},
+	{"sum_error_handled", "Errors that an exception handler caught", PFS_COLUMN_U64,
+	offsetof(PfsErrorStat, handled), 0},
+	{"first_seen", "When first counted", PFS_COLUMN_WHEN, offsetof(PfsErrorStat, first_seen), 0},
+	{"last_seen", "When last counted", PFS_COLUMN_WHEN, offsetof(PfsErrorStat, last_seen), 0},
+};
+
+PFS_GROUP(thread_key, thread_key_columns);
+PFS_GROUP(user_key, user_key_columns);
+PFS_GROUP(host_key, host_key_columns);
+PFS_GROUP(name_group, name_columns);
+PFS_GROUP(statement_group, statement_columns);
+PFS_GROUP(transaction_group, transaction_columns);
+PFS_GROUP(error_key_group, error_key_columns);
+PFS_GROUP(error_group, error_columns);
+
+/* --- collecting --- */
+
+static void
+merge(const Collector *c, void *to, const void *from)
+{
+	if (c->family == PFS_FAMILY_STATEMENTS)
+		pfs_statement_stat_merge(to, from);
+	else if (c->family == PFS_FAMILY_TRANSACTIONS)
+		pfs_transaction_stat_merge(to, from);
+	else
+		pfs_error_stat_merge(to, from);
+}
+
+static void
+collect(Collector *c, uint32_t owner, uint32_t number, const void *stat)
+{
+	void	  **place = &c->stat[(size_t) owner * c->count + number - c->first];
+
+	if (*place == NULL)
+		*place = c->scan->alloc(c->scan, c->stat_bytes);
+	merge(c, *place, stat);
+}
+
+/* Owner of this level that a thread or account belongs to, or UINT32_MAX. */
+static uint32_t
+owner_of_account(const Collector *c, uint32_t account_row)
+{
+	const PfsArena *arena = c->scan->arena;
+	const PfsParty *account;
+
+	if (c->level == PFS_LEVEL_GLOBAL)
+		return 0;
+	if (account_row == 0 || account_row > arena->sizes.accounts)
+		return UINT32_MAX;
+	account = pfs_party(arena, arena->accounts, account_row - 1);
+	if (c->level == PFS_LEVEL_ACCOUNT)
+		return account_row - 1;
+	return (c->level == PFS_LEVEL_USER ? account->user_row : account->host_row) - 1;
+}
+
+static void
+collect_thread_cell(Collector *c, PfsThread *thread, PfsAggregate *aggregate, uint32_t number,
+					uint32_t owner)
+{
+	PfsArena   *arena = c->scan->arena;
+	union
+	{
+		PfsStatementCell statement;
+		PfsErrorCell error;
+		struct
+		{
+			PfsCell		head;
+			PfsTransactionStat stat;
+		}			transaction;
+	}			copy;
+	size_t		bytes = sizeof(PfsCell) + c->stat_bytes;
+	PfsCell    *head = &copy.statement.head;
+
+	if (c->family == PFS_FAMILY_TRANSACTIONS)
+		pfs_read_thread(arena, thread, &copy, aggregate, bytes);
+	else
+	{
+		void	   *cell = pfs_pool_at(pfs_pool_of(arena), pfs_load_acquire(&aggregate->cell[number]),
+									   bytes);
+
+		if (cell == NULL)
+			return;
+		pfs_read_thread(arena, thread, &copy, cell, bytes);
+		if (pfs_load(&aggregate->cell[number]) == 0)
+			return;				/* moved up meanwhile: the scan will start again */
+	}
+	if ((pfs_visible_levels(arena, c->family, head->epoch) & PFS_LEVEL_BIT(c->level)) != 0)
+		collect(c, owner, number, head + 1);
+}
+
+_Static_assert(offsetof(PfsAggregate, transaction) == sizeof(PfsCell), "read as a cell");
+
+static void
+collect_threads(Collector *c)
+{
+	PfsArena   *arena = c->scan->arena;
+
+	PFS_EACH_THREAD(arena, thread, slot)
+	{
+		uint32_t	owner = c->level == PFS_LEVEL_THREAD ? slot
+			: owner_of_account(c, thread->account_row);
+		int			scopes = c->level == PFS_LEVEL_GLOBAL ? PFS_SCOPES : 1;
+
+		if (owner >= c->owners)
+			continue;
+		for (int scope = 0; scope < scopes; scope++)
+		{
+			PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
+
+			for (uint32_t number = c->first; number < c->first + c->count; number++)
+				if (c->family == PFS_FAMILY_TRANSACTIONS || pfs_load(&aggregate->cell[number]) != 0)
+					collect_thread_cell(c, thread, aggregate, number, owner);
+		}
+	}
+}
+
+static void
+collect_party(Collector *c, PfsParty *party, uint32_t owner)
+{
+	PfsArena   *arena = c->scan->arena;
+
+	if (owner >= c->owners)
+		return;
+	if (c->family == PFS_FAMILY_TRANSACTIONS)
+	{
+		collect(c, owner, 0, &party->aggregate.transaction);
+		return;
+	}
+	for (uint32_t number = c->first; number < c->first + c->count; number++)
+	{
+		PfsCell    *cell = pfs_pool_at(pfs_pool_of(arena), pfs_load_acquire(&party->aggregate.cell[number]),
+									   sizeof(PfsCell) + c->stat_bytes);
+
+		if (cell != NULL)
+			collect(c, owner, number, cell + 1);
+	}
+}
+
+static void
+collect_parties(Collector *c, PfsOff table, uint32_t rows, bool are_accounts)
+{
+	for (uint32_t row = 0; row < rows; row++)
+	{
+		PfsParty   *party = pfs_party(c->scan->arena, table, row);
+		uint32_t	owner = are_accounts ? owner_of_account(c, row + 1)
+			: c->level == PFS_LEVEL_GLOBAL ? 0 : row;
+
+		if (pfs_load_acquire(&party->used) != 0 || table == c->scan->arena->global)
+			collect_party(c, party, owner);
+	}
+}
+
+static void
+collect_once(Collector *c)
+{
+	PfsArena   *arena = c->scan->arena;
+
+	collect_threads(c);
+	if (c->level == PFS_LEVEL_THREAD)
+		return;
+	collect_parties(c, arena->accounts, arena->sizes.accounts, true);
+	if (c->level == PFS_LEVEL_USER)
+		collect_parties(c, arena->users, arena->sizes.users, false);
+	if (c->level == PFS_LEVEL_HOST || c->level == PFS_LEVEL_GLOBAL)
+		collect_parties(c, arena->hosts, arena->sizes.hosts, false);
+	if (c->level == PFS_LEVEL_GLOBAL)
+		collect_parties(c, arena->global, 1, false);
+}
+
+/* Starts again when something moved between levels, so that nothing counts twice or not at all. */
+static void
+collect_all(Collector *c)
+{
+	PfsArena   *arena = c->scan->arena;
+	size_t		places = (size_t) c->owners * c->count;
+
+	for (int i = 0; i < MOVE_RETRIES; i++)
+	{
+		uint64_t	done = pfs_load_acquire(&arena->moves_done);
+		uint64_t	begun = pfs_load_acquire(&arena->moves_begun);
+
+		for (size_t p = 0; i > 0 && p < places; p++)
+			if (c->stat[p] != NULL)
+				memset(c->stat[p], 0, c->stat_bytes);
+		collect_once(c);
+		pfs_fence();
+		if (begun == done && pfs_load(&arena->moves_begun) == begun)
+			return;
+	}
+	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
+}
+
+/* --- emitting --- */
+
+static bool
+is_empty(const Collector *c, const void *stat)
+{
+	const PfsTransactionStat *transaction = stat;
+	const PfsErrorStat *error = stat;
+
+	if (c->family == PFS_FAMILY_STATEMENTS)
+		return ((const PfsStatementStat *) stat)->timer.count == 0;
+	if (c->family == PFS_FAMILY_TRANSACTIONS)
+		return transaction->read_write.count + transaction->read_only.count == 0;
+	return error->raised + error->handled == 0;
+}
+
+static void
+emit_row(Collector *c, const void *owner_key, uint32_t number, const void *stat)
+{
+	PfsArena   *arena = c->scan->arena;
+	const char *wanted = pfs_scan_text(c->scan, "event_name");
+	const void *parts[PFS_TABLE_GROUPS];
+	int			n = 0;
+	NameKey		name;
+	ErrorKey	error;
+	TransactionRow transaction;
+
+	/* accounts have two groups over the same key, users and hosts one, global none */
+	if (c->level == PFS_LEVEL_ACCOUNT)
+		parts[n++] = owner_key;
+	if (c->level != PFS_LEVEL_GLOBAL)
+		parts[n++] = owner_key;
+	if (c->family == PFS_FAMILY_ERRORS)
+	{
+		const PfsHostError *row = &pfs_host_errors[number - c->first];
+
+		error.number = row->packed;
+		error.name = pfs_text_of_string(row->name);
+		error.sqlstate = pfs_text_of_string(row->sqlstate);
+		parts[n++] = &error;
+		parts[n++] = stat;
+	}
+	else
+	{
+		const char *instrument = c->family == PFS_FAMILY_TRANSACTIONS ? "transaction"
+			: pfs_statement_instrument(arena, number)->name;
+
+		if (wanted != NULL && strcmp(wanted, instrument) != 0)
+			return;
+		name.name = pfs_text_of_string(instrument);
+		parts[n++] = &name;
+		if (c->family == PFS_FAMILY_TRANSACTIONS)
+		{
+			memset(&transaction, 0, sizeof(transaction));
+			memcpy(&transaction.stat, stat, sizeof(transaction.stat));
+			pfs_timer_stat_merge(&transaction.all, &transaction.stat.read_write);
+			pfs_timer_stat_merge(&transaction.all, &transaction.stat.read_only);
+			stat = &transaction;
+		}
+		parts[n++] = stat;
+	}
+	c->scan->emit(c->scan, parts);
+}
+
+/* Key of an owner; false when its rows are not to be shown. */
+static bool
+owner_key(const Collector *c, uint32_t owner, ThreadKey *thread_key, PartyKey *party_key)
+{
+	PfsArena   *arena = c->scan->arena;
+	const PfsParty *party;
+	uint64_t	wanted;
+
+	if (c->level == PFS_LEVEL_GLOBAL)
+		return true;
+	if (c->level == PFS_LEVEL_THREAD)
+	{
+		PfsThread  *thread = pfs_thread(arena, owner);
+
+		thread_key->thread_id = pfs_load(&thread->thread_id);
+		return pfs_load(&thread->owner) != 0 && pfs_scan_sees_user(c->scan, thread->user) &&
+			(!pfs_scan_number(c->scan, "thread_id", &wanted) || wanted == thread_key->thread_id);
+	}
+	party = pfs_party(arena, c->level == PFS_LEVEL_ACCOUNT ? arena->accounts
+					  : c->level == PFS_LEVEL_USER ? arena->users : arena->hosts, owner);
+	party_key->user = pfs_text_of_name(arena, party->user);
+	party_key->host = pfs_text_of_name(arena, party->host);
+	return pfs_load(&party->used) != 0;
+}
+
+static uint32_t
+owner_count(const PfsArena *arena, PfsLevel level)
+{
+	const uint32_t counts[PFS_LEVELS] = {arena->sizes.threads, arena->sizes.accounts,
+		arena->sizes.users, arena->sizes.hosts, 1};
+
+	return counts[level];
+}
+
+static void
+summary_scan(PfsScan *scan)
+{
+	PfsArena   *arena = scan->arena;
+	PfsStatementStat none = {0};
+	Collector	c = {.scan = scan};
+
+	c.family = scan->table->argument / PFS_LEVELS;
+	c.level = scan->table->argument % PFS_LEVELS;
+	c.owners = owner_count(arena, c.level);
+	c.first = c.family == PFS_FAMILY_ERRORS ? arena->sizes.statement_classes : 0;
+	c.count = c.family == PFS_FAMILY_ERRORS ? arena->sizes.errors
+		: c.family == PFS_FAMILY_STATEMENTS ? arena->statement_class_count : 1;
+	c.stat_bytes = c.family == PFS_FAMILY_ERRORS ? sizeof(PfsErrorStat)
+		: c.family == PFS_FAMILY_STATEMENTS ? sizeof(PfsStatementStat) : sizeof(PfsTransactionStat);
+	c.stat = scan->alloc(scan, (size_t) c.owners * c.count * sizeof(void *));
+	collect_all(&c);
+	for (uint32_t owner = 0; owner < c.owners; owner++)
+	{
+		ThreadKey	thread;
+		PartyKey	party;
+
+		if (!owner_key(&c, owner, &thread, &party))
+			continue;
+		for (uint32_t i = 0; i < c.count; i++)
+		{
+			const void *stat = c.stat[(size_t) owner * c.count + i];
+
+			if (stat == NULL || is_empty(&c, stat))
+			{
+				/* only global lists what never happened */
+				if (c.level != PFS_LEVEL_GLOBAL || c.family == PFS_FAMILY_ERRORS)
+					continue;
+				stat = &none;
+			}
+			emit_row(&c, c.level == PFS_LEVEL_THREAD ? (const void *) &thread : &party, c.first + i,
+					 stat);
+		}
+	}
+}
+
+static bool
+summary_reset(PfsArena *arena, const PfsTable *table)
+{
+	PfsFamily	family = table->argument / PFS_LEVELS;
+	PfsLevel	level = table->argument % PFS_LEVELS;
+
+	if (!pfs_reset_level(arena, family, level))
+		return false;
+	/* as in MySQL, the global statement summary takes the global histogram with it */
+	return family != PFS_FAMILY_STATEMENTS || level != PFS_LEVEL_GLOBAL ||
+		pfs_reset_events(arena, PFS_RESET_HISTOGRAM_GLOBAL);
+}
+
+/* --- the tables --- */
+
+#define KEYS_THREAD &thread_key,
+#define KEYS_ACCOUNT &user_key, &host_key,
+#define KEYS_USER &user_key,
+#define KEYS_HOST &host_key,
+#define KEYS_GLOBAL
+
+#define SUMMARY(suffix, what, level, family, key_group, stat_group) \
+const PfsTable pfs_table_##suffix = { \
+	.name = #suffix, .doc = what, .groups = {KEYS_##level &key_group, &stat_group}, \
+	.argument = PFS_FAMILY_##family * PFS_LEVELS + PFS_LEVEL_##level, \
+	.scan = summary_scan, .reset = summary_reset}
+
+#define BY_NAME(events, family, stat_group) \
+SUMMARY(events_##events##_summary_by_thread_by_event_name, \
+		"Sums of " #events " per thread and event name; only what happened", THREAD, family, \
+		name_group, stat_group); \
+SUMMARY(events_##events##_summary_by_account_by_event_name, \
+		"Sums of " #events " per account (user and host) and event name", ACCOUNT, family, \
+		name_group, stat_group); \
+SUMMARY(events_##events##_summary_by_user_by_event_name, \
+		"Sums of " #events " per user and event name", USER, family, name_group, stat_group); \
+SUMMARY(events_##events##_summary_by_host_by_event_name, \
+		"Sums of " #events " per client host and event name", HOST, family, name_group, stat_group); \
+SUMMARY(events_##events##_summary_global_by_event_name, \
+		"Sums of " #events " per event name, all instruments", GLOBAL, family, name_group, stat_group)
+
+BY_NAME(statements, STATEMENTS, statement_group);
+BY_NAME(transactions, TRANSACTIONS, transaction_group);
+
+#define BY_ERROR(level_word, level, what) \
+SUMMARY(events_errors_summary_##level_word##_by_error, what, level, ERRORS, error_key_group, \
+		error_group)
+
+BY_ERROR(by_thread, THREAD, "Errors per thread and SQLSTATE");
+BY_ERROR(by_account, ACCOUNT, "Errors per account (user and host) and SQLSTATE");
+BY_ERROR(by_user, USER, "Errors per user and SQLSTATE");
+BY_ERROR(by_host, HOST, "Errors per client host and SQLSTATE");
+BY_ERROR(global, GLOBAL, "Errors per SQLSTATE");

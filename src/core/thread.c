@@ -1,0 +1,223 @@
+/*
+ * thread.c
+ *		Attach and detach of thread slots; the rows of accounts, users and hosts.
+ */
+#include "core/thread.h"
+
+#include "core/digest.h"
+#include "core/names.h"
+#include "core/rollup.h"
+#include "core/setup.h"
+#include "core/timer.h"
+
+/* Row + 1 of the party with this key, made if there is none; 0 when the table is full. */
+static uint32_t
+find_party(PfsArena *arena, PfsOff table, uint32_t rows, PfsRef user, PfsRef host, PfsLoss loss)
+{
+	uint32_t	free_row = 0;
+
+	for (uint32_t i = 0; i < rows; i++)
+	{
+		PfsParty   *party = pfs_party(arena, table, i);
+
+		if (party->used && party->user == user && party->host == host)
+			return i + 1;
+		if (!party->used && free_row == 0)
+			free_row = i + 1;
+	}
+	if (free_row == 0)
+	{
+		pfs_lose(arena, loss);
+		return 0;
+	}
+	else
+	{
+		PfsParty   *party = pfs_party(arena, table, free_row - 1);
+
+		party->user = user;
+		party->host = host;
+		party->user_row = party->host_row = 0;
+		party->current_connections = party->total_connections = 0;
+		pfs_store_release(&party->used, 1);
+	}
+	return free_row;
+}
+
+static void
+count_connection(const PfsArena *arena, PfsOff table, uint32_t row, int change)
+{
+	PfsParty   *party;
+
+	if (row == 0)
+		return;
+	party = pfs_party(arena, table, row - 1);
+	if (change > 0)
+		pfs_add(&party->total_connections, 1);
+	if (change > 0 || pfs_load(&party->current_connections) > 0)
+		pfs_add(&party->current_connections, (uint64_t) (int64_t) change);
+}
+
+/* A connection comes (+1) or goes (-1).  Lock held. */
+static void
+count_account(PfsArena *arena, uint32_t account_row, int change)
+{
+	PfsParty   *account;
+
+	if (account_row == 0)
+		return;
+	account = pfs_party(arena, arena->accounts, account_row - 1);
+	count_connection(arena, arena->accounts, account_row, change);
+	count_connection(arena, arena->users, account->user_row, change);
+	count_connection(arena, arena->hosts, account->host_row, change);
+}
+
+static uint32_t
+find_account(PfsArena *arena, PfsRef user, PfsRef host)
+{
+	uint32_t	row = find_party(arena, arena->accounts, arena->sizes.accounts, user, host,
+								 PFS_LOSS_ACCOUNTS);
+	PfsParty   *account;
+
+	if (row == 0)
+		return 0;
+	account = pfs_party(arena, arena->accounts, row - 1);
+	if (account->user_row == 0)
+		account->user_row = find_party(arena, arena->users, arena->sizes.users, user, 0,
+									   PFS_LOSS_USERS);
+	if (account->host_row == 0)
+		account->host_row = find_party(arena, arena->hosts, arena->sizes.hosts, 0, host,
+									   PFS_LOSS_HOSTS);
+	return row;
+}
+
+/* Lock held, inside the slot's seq: everything the present owner recorded leaves the slot. */
+static void
+empty_slot(PfsArena *arena, PfsThread *thread)
+{
+	uint32_t	slots = arena->sizes.statement_stack + arena->sizes.statements_history;
+
+	pfs_fold_thread(arena, thread);
+	count_account(arena, thread->account_row, -1);
+	for (uint32_t i = 0; i < slots; i++)
+		pfs_store(&pfs_thread_statement(arena, thread, i)->head.state, PFS_EVENT_EMPTY);
+	for (uint32_t i = 0; i <= arena->sizes.transactions_history; i++)
+		pfs_store(&pfs_thread_transaction(arena, thread, i)->head.state, PFS_EVENT_EMPTY);
+	pfs_store(&thread->thread_id, 0);
+}
+
+static void
+decide_switches(PfsArena *arena, PfsThread *thread, const PfsThreadInfo *info)
+{
+	PfsThreadClass *class = pfs_thread_class(arena, info->class);
+	bool		instrumented = class->enabled;
+	bool		history = class->history;
+
+	if (class->foreground && instrumented)
+	{
+		bool		actor_history;
+
+		pfs_actor_lookup(arena, info->user ? info->user : "", info->host ? info->host : "",
+						 &instrumented, &actor_history);
+		history = history && actor_history;
+	}
+	pfs_store(&thread->instrumented, (uint8_t) instrumented);
+	pfs_store(&thread->history, (uint8_t) history);
+}
+
+static void
+describe(PfsArena *arena, PfsThread *thread, const PfsThreadInfo *info)
+{
+	PfsThread  *leader = info->leader_pid != 0 ? pfs_thread_by_pid(arena, info->leader_pid) : NULL;
+	size_t		program_length = info->program ? strlen(info->program) : 0;
+
+	thread->processlist_id = pfs_thread_class(arena, info->class)->foreground ? info->pid : 0;
+	thread->parent_thread_id = leader != NULL ? leader->thread_id : 0;
+	thread->class = info->class;
+	thread->user = pfs_name(arena, info->user, info->user ? strlen(info->user) : 0);
+	thread->host = pfs_name(arena, info->host, info->host ? strlen(info->host) : 0);
+	thread->database = pfs_name(arena, info->database, info->database ? strlen(info->database) : 0);
+	thread->database_id = info->database_id;
+	thread->encoding = info->encoding;
+	thread->connection_type = info->connection_type;
+	program_length = pfs_min(program_length, sizeof(thread->program) - 1);
+	memset(thread->program, 0, sizeof(thread->program));
+	if (program_length > 0)
+		memcpy(thread->program, info->program, program_length);
+	thread->event_id = 0;
+	thread->statements_ended = thread->transactions_ended = 0;
+	thread->state = PFS_THREAD_IDLE;
+	thread->state_since = thread->attached_at = pfs_now();
+	decide_switches(arena, thread, info);
+}
+
+PfsThread *
+pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info)
+{
+	PfsThread  *thread;
+	uint32_t	epoch;
+	bool		locked;
+
+	if (slot >= arena->sizes.threads)
+	{
+		pfs_lose(arena, PFS_LOSS_THREADS);
+		return NULL;
+	}
+	thread = pfs_thread(arena, slot);
+	if (pfs_load(&thread->seq) & 1)
+		pfs_store(&thread->seq, pfs_load(&thread->seq) + 1);	/* predecessor died inside */
+	pfs_digest_fold_thread(arena, thread);	/* of a predecessor that could not */
+	locked = pfs_rollup_lock(arena, true);
+	if (!locked && thread->thread_id != 0)
+	{
+		pfs_lose(arena, PFS_LOSS_THREADS);	/* never show a predecessor's numbers */
+		return NULL;
+	}
+	pfs_seq_write_begin(&thread->seq);
+	if (thread->thread_id != 0)
+		empty_slot(arena, thread);
+	describe(arena, thread, info);
+	thread->account_row = locked ? find_account(arena, thread->user, thread->host) : 0;
+	if (locked)
+		count_account(arena, thread->account_row, +1);
+	else
+		pfs_lose(arena, PFS_LOSS_ACCOUNTS);
+	epoch = pfs_load_acquire(&arena->reset_now);
+	for (int scope = 0; scope < PFS_SCOPES; scope++)
+		pfs_thread_aggregate(arena, thread, scope)->transaction_epoch = epoch;
+	thread->histogram_epoch = epoch;
+	pfs_store(&thread->thread_id, pfs_add_shared(&arena->next_thread_id, 1) + 1);
+	pfs_store(&thread->owner, info->pid);
+	pfs_seq_write_end(&thread->seq);
+	if (locked)
+		pfs_rollup_unlock(arena);
+	return thread;
+}
+
+void
+pfs_thread_detach(PfsArena *arena, PfsThread *thread)
+{
+	bool		locked;
+
+	pfs_digest_fold_thread(arena, thread);
+	locked = pfs_rollup_lock(arena, true);
+	pfs_seq_write_begin(&thread->seq);
+	if (locked)
+		empty_slot(arena, thread);
+	pfs_store(&thread->owner, 0);	/* without the lock the successor empties the slot */
+	pfs_seq_write_end(&thread->seq);
+	if (locked)
+		pfs_rollup_unlock(arena);
+}
+
+PfsThread *
+pfs_thread_by_pid(const PfsArena *arena, uint32_t pid)
+{
+	for (uint32_t i = 0; i < arena->sizes.threads; i++)
+	{
+		PfsThread  *thread = pfs_thread(arena, i);
+
+		if (pid != 0 && pfs_load(&thread->owner) == pid)
+			return thread;
+	}
+	return NULL;
+}

@@ -1,0 +1,196 @@
+/*
+ * thread.h
+ *		One slot per server process, and the parties its statistics are added up for.
+ *
+ * The slot number is the host's process number; an owner token (pid and thread id) tells a
+ * successor from its predecessor.  A slot has one writer, its owner; UPDATE of the table threads
+ * writes the two switches, and nothing else, from outside.
+ */
+#ifndef PFS_THREAD_H
+#define PFS_THREAD_H
+
+#include "core/event.h"
+#include "core/histogram.h"
+#include "core/registry.h"
+
+/*
+ * By-name statistics of one owner: transactions in place, statements and errors in cells that are
+ * claimed on their first event.  writer: owner (threads) or holder of the roll-up lock (parents).
+ */
+typedef struct PfsAggregate
+{
+	uint32_t	transaction_epoch;
+	uint32_t	spare;
+	PfsTransactionStat transaction;
+	PfsRef		cell[];			/* statement classes, then errors */
+} PfsAggregate;
+
+typedef struct PfsCell
+{
+	uint32_t	epoch;			/* reset counter when the content began; threads only */
+	uint32_t	spare;
+} PfsCell;
+
+typedef struct PfsStatementCell
+{
+	PfsCell		head;
+	PfsStatementStat stat;
+} PfsStatementCell;
+
+typedef struct PfsErrorCell
+{
+	PfsCell		head;
+	PfsErrorStat stat;
+} PfsErrorCell;
+
+/* A row of accounts, users or hosts.  writer: holder of the roll-up lock. */
+typedef struct PfsParty
+{
+	uint32_t	used;
+	PfsRef		user;			/* 0 = background, or not part of the key */
+	PfsRef		host;
+	uint32_t	user_row;		/* accounts: its users row + 1, 0 = none */
+	uint32_t	host_row;
+	uint32_t	spare;
+	uint64_t	current_connections;
+	uint64_t	total_connections;
+	PfsAggregate aggregate;		/* variable length, last */
+} PfsParty;
+
+#define PFS_DIGEST_CACHE 256	/* digest cells of one thread */
+
+typedef enum PfsThreadState
+{
+	PFS_THREAD_IDLE,
+	PFS_THREAD_IDLE_IN_TRANSACTION,
+	PFS_THREAD_ACTIVE
+} PfsThreadState;
+
+typedef struct PfsThread
+{
+	PfsSeq		seq;			/* odd while the owner writes anything below */
+	uint32_t	owner;			/* pid; 0 = free */
+	uint64_t	thread_id;		/* never reused; 0 = free */
+	uint64_t	processlist_id;	/* pid of a foreground thread, 0 = background */
+	uint64_t	parent_thread_id;
+	PfsTicks	attached_at;
+	PfsRef		user;
+	PfsRef		host;
+	PfsRef		database;
+	uint32_t	database_id;
+	uint32_t	class;			/* thread class */
+	uint32_t	account_row;	/* + 1; 0 = none */
+	int32_t		encoding;		/* host's number of the texts' encoding */
+	uint8_t		connection_type;	/* host's number */
+	uint8_t		instrumented;	/* writers: attach, UPDATE threads */
+	uint8_t		history;		/* the same */
+	uint8_t		role_length;
+	char		program[64];	/* application name */
+
+	PFS_ALIGNED uint64_t event_id;	/* last one given out */
+	uint64_t	statements_ended;	/* history ring head */
+	uint64_t	transactions_ended;
+	uint64_t	digest_folds;	/* advances when a digest cell moves into its row; never goes back */
+	uint64_t	state_since;
+	uint32_t	state;			/* PfsThreadState */
+	uint32_t	histogram_epoch;
+	uint64_t	histogram[PFS_BUCKETS];
+	PfsRef		digest_cell[PFS_DIGEST_CACHE];
+} PfsThread;
+
+/* Which of a thread's two aggregates an event belongs to. */
+typedef enum PfsScope
+{
+	PFS_SCOPE_THREAD,			/* all levels */
+	PFS_SCOPE_GLOBAL,			/* consumer thread_instrumentation is off: global level only */
+	PFS_SCOPES
+} PfsScope;
+
+static inline PfsThread *
+pfs_thread(const PfsArena *arena, uint32_t slot)
+{
+	return PFS_AT(arena, arena->threads + (uint64_t) slot * arena->thread_bytes, PfsThread);
+}
+
+static inline PfsAggregate *
+pfs_thread_aggregate(const PfsArena *arena, PfsThread *thread, PfsScope scope)
+{
+	return (PfsAggregate *) ((char *) thread + PFS_ALIGN_UP(sizeof(PfsThread), 64) +
+							 (size_t) scope * arena->aggregate_bytes);
+}
+
+/* Statement slots of a thread: the stack first, then the history ring. */
+static inline PfsStatementEvent *
+pfs_thread_statement(const PfsArena *arena, PfsThread *thread, uint32_t slot)
+{
+	return (PfsStatementEvent *) ((char *) thread + arena->thread_history_offset +
+								  (size_t) slot * arena->statement_slot_bytes);
+}
+
+/* Text of a statement slot: sql_text_length bytes, then the message. */
+static inline char *
+pfs_statement_text(PfsStatementEvent *slot)
+{
+	return (char *) (slot + 1);
+}
+
+/* Transaction slots: the current one, then the history ring. */
+static inline PfsTransactionEvent *
+pfs_thread_transaction(const PfsArena *arena, PfsThread *thread, uint32_t slot)
+{
+	return (PfsTransactionEvent *) ((char *) thread + arena->thread_transactions_offset) + slot;
+}
+
+static inline PfsParty *
+pfs_party(const PfsArena *arena, PfsOff table, uint32_t row)
+{
+	return PFS_AT(arena, table + (uint64_t) row * arena->account_bytes, PfsParty);
+}
+
+static inline PfsAggregate *
+pfs_global_aggregate(const PfsArena *arena)
+{
+	return &PFS_AT(arena, arena->global, PfsParty)->aggregate;
+}
+
+static inline uint64_t *
+pfs_global_histogram(const PfsArena *arena)
+{
+	return PFS_AT(arena, arena->global + arena->account_bytes, uint64_t);
+}
+
+static inline uint32_t
+pfs_error_cell_number(const PfsArena *arena, uint32_t error)
+{
+	return arena->sizes.statement_classes + error;
+}
+
+/* What the host knows of a process that begins to record. */
+typedef struct PfsThreadInfo
+{
+	uint32_t	pid;
+	uint32_t	class;
+	const char *user;			/* NULL for background processes */
+	const char *host;
+	const char *database;
+	const char *program;
+	uint32_t	database_id;
+	int32_t		encoding;
+	uint8_t		connection_type;
+	uint32_t	leader_pid;		/* of a parallel worker, else 0 */
+} PfsThreadInfo;
+
+/*
+ * Takes the slot: folds what a dead predecessor left, gives a new thread id, applies setup_actors
+ * or setup_threads.  Waits up to a second for the roll-up lock.  Owner only; NULL when slot is
+ * out of range (counted).
+ */
+extern PfsThread *pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info);
+
+/* Moves the statistics up to the account and frees the slot.  Owner only. */
+extern void pfs_thread_detach(PfsArena *arena, PfsThread *thread);
+
+/* Slot of a live thread by its pid, or NULL. */
+extern PfsThread *pfs_thread_by_pid(const PfsArena *arena, uint32_t pid);
+
+#endif							/* PFS_THREAD_H */
