@@ -26,6 +26,12 @@ pfs_consumer_name(PfsConsumer consumer)
 	return consumers[consumer].name;
 }
 
+bool
+pfs_consumer_is_default(PfsConsumer consumer)
+{
+	return consumers[consumer].on;
+}
+
 void
 pfs_consumers_default(PfsArena *arena)
 {

@@ -27,6 +27,7 @@ typedef enum PfsConsumer
 #define PFS_GATE_ANY (PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS | PFS_GATE_ERRORS)
 
 extern const char *pfs_consumer_name(PfsConsumer consumer);
+extern bool pfs_consumer_is_default(PfsConsumer consumer);
 extern void pfs_consumers_default(PfsArena *arena);
 extern void pfs_set_consumer(PfsArena *arena, PfsConsumer consumer, bool on);
 extern void pfs_refresh_gate(PfsArena *arena);

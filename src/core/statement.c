@@ -149,7 +149,9 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 	statement->scope = (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL;
 	statement->wants_digest = (gate & PFS_WANTS(DIGEST)) != 0;
 	statement->host_key = NULL;
+	statement->host_caller = NULL;
 	statement->host_flags = 0;
+	statement->host_rows = statement->host_broken_rows = 0;
 	statement->cpu_start = 0;
 	if (pfs_unlikely((gate & PFS_WANTS(STATEMENTS_CPU)) != 0))
 		statement->cpu_start = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -35,10 +35,15 @@ typedef struct PfsStatement
 	uint8_t		wants_digest;
 	char		message[PFS_MESSAGE_LENGTH];
 
-	/* the host's, ignored here */
+	/* the host's; cleared by open, otherwise ignored here */
 	const void *host_key;
+	struct PfsStatement *host_caller;
 	uint32_t	host_flags;
-	int32_t		host_level;
+	int32_t		host_level;		/* transaction nesting level at open */
+	int32_t		host_enter_level;	/* and when it last went on stage */
+	uint64_t	host_rows;
+	uint64_t	host_broken_rows;	/* of the run that an error broke off */
+	uint64_t	host_base[2];
 } PfsStatement;
 
 typedef struct PfsTransaction

@@ -1,0 +1,83 @@
+/*
+ * fdw_read.c
+ *		Runs the scan of a descriptor: memory, privileges, the moment "now".
+ */
+#include "postgres.h"
+
+#include "catalog/pg_authid.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "core/timer.h"
+#include "fdw/fdw.h"
+#include "pg/pg_arena.h"
+
+/* A scan under way; PfsScan.host points here. */
+typedef struct ScanRun
+{
+	MemoryContext scan_context; /* what alloc gave out */
+	MemoryContext row_context;
+	PfsFdwRow	row;
+	void	   *arg;
+} ScanRun;
+
+static void *
+alloc_for_scan(PfsScan *scan, size_t bytes)
+{
+	ScanRun    *run = scan->host;
+
+	return MemoryContextAllocExtended(run->scan_context, bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+}
+
+static void
+emit_row(PfsScan *scan, const void *const *parts)
+{
+	ScanRun    *run = scan->host;
+	MemoryContext caller = MemoryContextSwitchTo(run->row_context);
+
+	CHECK_FOR_INTERRUPTS();
+	run->row(run->arg, parts);
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(run->row_context);
+}
+
+void
+pfs_fdw_reader_init(PfsFdwReader *reader)
+{
+	reader->sees_all = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
+	reader->own_user = GetUserNameFromId(GetUserId(), false);
+	reader->now = GetCurrentTimestamp();
+	reader->now_ticks = pfs_now();
+	reader->text_encoding = -1;
+	reader->conversion = InvalidOid;
+}
+
+void
+pfs_fdw_read(const PfsTable *table, const PfsFdwReader *reader, const PfsCondition *conditions,
+			 int condition_count, PfsFdwRow row, void *arg)
+{
+	ScanRun		run = {.row = row, .arg = arg};
+	PfsScan		scan = {
+		.arena = pfs_arena,
+		.table = table,
+		.conditions = conditions,
+		.condition_count = condition_count,
+		.sees_all = reader->sees_all,
+		.own_user = reader->own_user,
+		.alloc = alloc_for_scan,
+		.emit = emit_row,
+		.host = &run,
+	};
+
+	pfs_fdw_require_preload();
+	if (pfs_arena == NULL)
+		return;
+	run.scan_context = AllocSetContextCreate(CurrentMemoryContext, "performance_schema scan",
+											 ALLOCSET_DEFAULT_SIZES);
+	run.row_context = AllocSetContextCreate(run.scan_context, "performance_schema row",
+											ALLOCSET_DEFAULT_SIZES);
+	table->scan(&scan);
+	MemoryContextDelete(run.scan_context);
+}

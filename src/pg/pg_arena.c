@@ -1,0 +1,129 @@
+/*
+ * pg_arena.c
+ *		The arena in shared memory: sizes from settings, creation, the setup lock.
+ *
+ * The postmaster creates the arena, again after a crash of a backend: all counters then start at
+ * zero together.  Backends inherit the address.
+ */
+#include "postgres.h"
+
+#include "pg/pg_arena.h"
+
+#include "core/statement.h"
+#include "miscadmin.h"
+#include "pg/pg_compat.h"
+#include "pg/pg_guc.h"
+#include "pg/pg_hooks.h"
+#include "pg/pg_instruments.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+
+#define LOCK_TRANCHE "performance_schema"
+
+PfsArena   *pfs_arena = NULL;
+bool		pfs_pg_preloaded = false;
+
+static LWLock *setup_lock = NULL;
+
+static shmem_request_hook_type prev_shmem_request_hook = NULL;
+static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
+
+static uint32
+sized(int setting, int automatic)
+{
+	return (uint32) (setting < 0 ? automatic : setting);
+}
+
+/* -1 becomes a size by max_connections, as MySQL derives three classes from its own. */
+static PfsSizes
+resolve_sizes(void)
+{
+	PfsSizes	sizes = {0};
+	bool		tiny = MaxConnections <= 20;
+	int			parties = Min(Max(MaxConnections, 64), 1024);
+
+	sizes.threads = (uint32) (MaxBackends + NUM_AUXILIARY_PROCS);
+	sizes.accounts = sized(pfs_guc_accounts_size, parties);
+	sizes.users = sized(pfs_guc_users_size, parties);
+	sizes.hosts = sized(pfs_guc_hosts_size, parties);
+	sizes.actors = sized(pfs_guc_setup_actors_size, 128);
+	sizes.objects = sized(pfs_guc_setup_objects_size, 128);
+	sizes.instruments = pfs_pg_instrument_count();
+	sizes.statement_classes = pfs_pg_statement_class_count();
+	sizes.thread_classes = PFS_PG_THREAD_CLASSES;
+	sizes.errors = pfs_pg_error_count();
+	sizes.statement_stack = (uint32) pfs_guc_max_statement_stack;
+	sizes.statements_history = sized(pfs_guc_statements_history_size, tiny ? 5 : 10);
+	sizes.statements_history_long = sized(pfs_guc_statements_history_long_size, tiny ? 1000 : 10000);
+	sizes.transactions_history = sized(pfs_guc_transactions_history_size, tiny ? 5 : 10);
+	sizes.transactions_history_long = sized(pfs_guc_transactions_history_long_size,
+											tiny ? 1000 : 10000);
+	sizes.digests = sized(pfs_guc_digests_size, tiny ? 5000 : 10000);
+	sizes.sql_text_length = (uint32) pfs_guc_max_sql_text_length;
+	sizes.digest_length = (uint32) pfs_guc_max_digest_length;
+	if (pfs_guc_memory_pool_size >= 0)
+		sizes.pool_bytes = (uint64) pfs_guc_memory_pool_size * 1024;
+	else
+		sizes.pool_bytes = (uint64) sizes.threads * 24 * 1024 + (uint64) sizes.digests * 640 +
+			1024 * 1024;
+	return sizes;
+}
+
+static void
+pfs_hook_shmem_request(void)
+{
+	PfsSizes	sizes = resolve_sizes();
+
+	if (prev_shmem_request_hook)
+		prev_shmem_request_hook();
+	RequestAddinShmemSpace(add_size(pfs_arena_size(&sizes), PFS_CACHE_LINE));
+	RequestNamedLWLockTranche(LOCK_TRANCHE, 1);
+}
+
+static void
+pfs_hook_shmem_startup(void)
+{
+	PfsSizes	sizes = resolve_sizes();
+	bool		found;
+	char	   *memory;
+
+	if (prev_shmem_startup_hook)
+		prev_shmem_startup_hook();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	memory = ShmemInitStruct(LOCK_TRANCHE, add_size(pfs_arena_size(&sizes), PFS_CACHE_LINE), &found);
+	memory = (char *) TYPEALIGN(PFS_CACHE_LINE, memory);
+	if (!found)
+	{
+		pfs_timer_init(pfs_guc_cycle_timer);
+		pfs_histogram_init();
+		pfs_arena = pfs_arena_init(memory, &sizes);
+		pfs_pg_register(pfs_arena);
+		pfs_guc_apply(pfs_arena);
+	}
+	else
+		pfs_arena = (PfsArena *) memory;
+	setup_lock = &(GetNamedLWLockTranche(LOCK_TRANCHE))->lock;
+	LWLockRelease(AddinShmemInitLock);
+}
+
+void
+pfs_pg_arena_install(void)
+{
+	prev_shmem_request_hook = shmem_request_hook;
+	shmem_request_hook = pfs_hook_shmem_request;
+	prev_shmem_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = pfs_hook_shmem_startup;
+}
+
+void
+pfs_pg_setup_lock(void)
+{
+	LWLockAcquire(setup_lock, LW_EXCLUSIVE);
+}
+
+void
+pfs_pg_setup_unlock(void)
+{
+	LWLockRelease(setup_lock);
+}

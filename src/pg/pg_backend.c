@@ -1,0 +1,294 @@
+/*
+ * pg_backend.c
+ *		This process as a thread: attach, detach, names, the arrival time of a message.
+ */
+#include "pg/pg_port.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "commands/dbcommands.h"
+#include "common/ip.h"
+#include "core/names.h"
+#include "libpq/auth.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "pg/pg_arena.h"
+#include "pg/pg_compat.h"
+#include "pg/pg_hooks.h"
+#include "pg/pg_instruments.h"
+#include "postmaster/autovacuum.h"
+#include "replication/walsender.h"
+#include "storage/ipc.h"
+#include "tcop/dest.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+PfsSession	pfs_session;
+bool		pfs_pg_has_client = false;
+
+static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
+
+/* Owner: this process; of the last attach attempt, so that a child does not inherit the answer. */
+static int	refused_pid = 0;
+
+/* Pair of clock readings for pfs_pg_arrival. */
+static TimestampTz paired_time = 0;
+static PfsTicks paired_ticks = 0;
+
+/* What the cached schema name was computed from. */
+static PfsRef schema_name = 0;
+static const char *schema_path = NULL;
+static Oid	schema_user = InvalidOid;
+static const char *program_seen = NULL;
+
+static void
+pfs_pg_detach(int code, Datum arg)
+{
+	PfsThread  *thread = pfs_session.thread;
+
+	if (thread == NULL)
+		return;
+	pfs_pg_finish_ended();
+	pfs_pg_forget_level(0, 0, NULL);
+	pfs_session.thread = NULL;
+	refused_pid = MyProcPid;
+	pfs_thread_detach(pfs_session.arena, thread);
+}
+
+static PfsPgThreadClass
+thread_class(void)
+{
+	if (IsParallelWorker())
+		return PFS_PG_THREAD_PARALLEL_WORKER;
+	if (am_walsender)
+		return PFS_PG_THREAD_WALSENDER;
+	switch (MyBackendType)
+	{
+		case B_BACKEND:
+			return PFS_PG_THREAD_CLIENT;
+		case B_WAL_SENDER:
+			return PFS_PG_THREAD_WALSENDER;
+		case B_AUTOVAC_WORKER:
+			return PFS_PG_THREAD_AUTOVACUUM_WORKER;
+		case B_AUTOVAC_LAUNCHER:
+			return PFS_PG_THREAD_AUTOVACUUM_LAUNCHER;
+		case B_BG_WORKER:
+			return PFS_PG_THREAD_BACKGROUND_WORKER;
+		default:
+			return PFS_PG_THREAD_OTHER;
+	}
+}
+
+#define CONNECTION_NONE 0
+#define CONNECTION_SOCKET 1
+#define CONNECTION_TCP 2
+#define CONNECTION_SSL 3
+
+static const char *
+connection_type_name(unsigned type)
+{
+	static const char *const names[] = {NULL, "Socket", "TCP/IP", "SSL/TLS"};
+
+	return type < lengthof(names) ? names[type] : NULL;
+}
+
+static const char *
+isolation_name(unsigned isolation)
+{
+	static const char *const names[] = {"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ",
+	"SERIALIZABLE"};
+
+	return isolation < lengthof(names) ? names[isolation] : NULL;
+}
+
+/* Numeric address of the client; "[local]" for Unix sockets, as in pg_stat_activity's log lines. */
+static void
+describe_client(Port *port, PfsThreadInfo *info, char *host, size_t size)
+{
+	info->user = port->user_name;
+	info->database = port->database_name;
+	info->program = port->application_name;
+	info->connection_type = CONNECTION_TCP;
+	strlcpy(host, "[local]", size);
+	if (port->raddr.addr.ss_family == AF_UNIX)
+		info->connection_type = CONNECTION_SOCKET;
+	else
+		pg_getnameinfo_all(&port->raddr.addr, port->raddr.salen, host, size, NULL, 0,
+						   NI_NUMERICHOST);
+	if (port->ssl_in_use)
+		info->connection_type = CONNECTION_SSL;
+	info->host = host;
+}
+
+/* The process must have a PGPROC, and must not be one that only helps another. */
+static bool
+can_attach(void)
+{
+	return pfs_arena != NULL && refused_pid != MyProcPid && MyProc != NULL && IsUnderPostmaster &&
+		!IsParallelWorker() && !proc_exit_inprogress;
+}
+
+bool
+pfs_pg_attach(void)
+{
+	PfsThreadInfo info = {0};
+	char		host[NI_MAXHOST];
+
+	if (!can_attach())
+		return false;
+	pfs_session.arena = pfs_arena;
+	pfs_host_isolation_name = isolation_name;
+	pfs_host_connection_type = connection_type_name;
+	info.pid = (uint32) MyProcPid;
+	info.class = thread_class();
+	info.database_id = MyDatabaseId;
+	info.encoding = GetDatabaseEncoding();
+	pfs_pg_has_client = MyProcPort != NULL && !am_walsender;
+	if (MyProcPort != NULL)
+		describe_client(MyProcPort, &info, host, sizeof(host));
+	pfs_session.thread = pfs_thread_attach(pfs_arena, pfs_pg_process_number(), &info);
+	if (pfs_session.thread == NULL)
+	{
+		refused_pid = MyProcPid;
+		return false;
+	}
+	on_shmem_exit(pfs_pg_detach, (Datum) 0);
+	pfs_pg_error_attach();
+	pfs_pg_protocol_attach();
+	pfs_pg_routine_attach();
+	return true;
+}
+
+/* Database and encoding are known only after authentication: completed by the first statement. */
+static void
+complete_identity(void)
+{
+	PfsThread  *thread = pfs_session.thread;
+	char	   *name;
+
+	pfs_seq_write_begin(&thread->seq);
+	pfs_store(&thread->database_id, MyDatabaseId);
+	pfs_store(&thread->encoding, GetDatabaseEncoding());
+	pfs_seq_write_end(&thread->seq);
+	if (thread->database != 0 || !IsTransactionState())
+		return;
+	name = get_database_name(MyDatabaseId);
+	if (name != NULL)
+	{
+		pfs_store(&thread->database, pfs_name(pfs_arena, name, strlen(name)));
+		pfree(name);
+	}
+}
+
+/* The name can change at any time; the variable then points elsewhere. */
+static void
+refresh_program(void)
+{
+	PfsThread  *thread = pfs_session.thread;
+	size_t		length = strlen(application_name);
+
+	program_seen = application_name;
+	length = pfs_pg_clip(application_name, length, sizeof(thread->program) - 1);
+	pfs_seq_write_begin(&thread->seq);
+	pfs_copy_bytes(thread->program, application_name, length);
+	pfs_store(&thread->program[length], '\0');
+	pfs_seq_write_end(&thread->seq);
+}
+
+static void
+forget_schema(Datum arg, int cacheid, uint32 hashvalue)
+{
+	schema_path = NULL;
+}
+
+static void
+register_invalidation(void)
+{
+	static int	registered_pid = 0;
+
+	if (registered_pid == MyProcPid)
+		return;
+	CacheRegisterSyscacheCallback(NAMESPACEOID, forget_schema, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHOID, forget_schema, (Datum) 0);
+	registered_pid = MyProcPid;
+}
+
+PfsRef
+pfs_pg_current_schema(void)
+{
+	List	   *path;
+	char	   *name = NULL;
+
+	if (pfs_likely(schema_path == namespace_search_path && schema_user == GetUserId() &&
+				   program_seen == application_name))
+		return schema_name;
+	if (!IsTransactionState())
+		return schema_name;
+	register_invalidation();
+	if (pfs_session.thread->database_id != MyDatabaseId || pfs_session.thread->database == 0)
+		complete_identity();
+	if (application_name != program_seen && application_name != NULL)
+		refresh_program();
+	path = fetch_search_path(false);
+	if (path != NIL)
+		name = get_namespace_name(linitial_oid(path));
+	schema_name = name != NULL ? pfs_name(pfs_arena, name, strlen(name)) : 0;
+	schema_path = namespace_search_path;
+	schema_user = GetUserId();
+	list_free(path);
+	if (name != NULL)
+		pfree(name);
+	return schema_name;
+}
+
+size_t
+pfs_pg_clip(const char *text, size_t length, size_t limit)
+{
+	return length <= limit ? length : (size_t) pg_mbcliplen(text, (int) Min(length, (size_t) PG_INT32_MAX),
+														   (int) limit);
+}
+
+/*
+ * The server's timestamp is wall-clock time in whole microseconds.  A pair of readings, at most a
+ * second old, converts it, so that neither a step nor the slewing of the wall clock matters.
+ */
+PfsTicks
+pfs_pg_arrival(void)
+{
+	TimestampTz arrived = GetCurrentStatementStartTimestamp();
+	int64		age = arrived - paired_time;
+	double		ticks_per_us = (double) pfs_timer.frequency / 1e6;
+	PfsTicks	ticks;
+
+	if (paired_ticks == 0 || age < 0 || age > USECS_PER_SEC)
+	{
+		paired_time = GetCurrentTimestamp();
+		paired_ticks = pfs_now();
+		age = arrived - paired_time;
+	}
+	/* the timestamp was cut to microseconds: on average half a one was lost */
+	ticks = paired_ticks + (int64) (((double) age + 0.5) * ticks_per_us);
+	if (age < 0)
+		ticks = Min(ticks, paired_ticks);
+	return ticks;
+}
+
+static void
+pfs_hook_ClientAuthentication(Port *port, int status)
+{
+	if (prev_ClientAuthentication_hook)
+		prev_ClientAuthentication_hook(port, status);
+	if (status == STATUS_OK)
+		pfs_pg_attach();
+}
+
+void
+pfs_pg_backend_install(void)
+{
+	prev_ClientAuthentication_hook = ClientAuthentication_hook;
+	ClientAuthentication_hook = pfs_hook_ClientAuthentication;
+}

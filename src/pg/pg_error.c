@@ -1,0 +1,252 @@
+/*
+ * pg_error.c
+ *		Errors and warnings: those that end a statement, and those that a handler catches.
+ *
+ * What a client is told, we learn from the ErrorResponse and NoticeResponse messages themselves,
+ * so parse errors, errors of a commit and errors in an aborted transaction block count as well.
+ * Without a client, emit_log_hook tells.  A handled error shows itself only in an error context
+ * callback, which the server calls while the error is being raised; the abort of the handler's
+ * subtransaction then proves that it was caught.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "pg/pg_arena.h"
+#include "pg/pg_hooks.h"
+#include "pg/pg_instruments.h"
+#include "tcop/dest.h"
+#include "tcop/tcopprot.h"
+#include "utils/memutils.h"
+
+static emit_log_hook_type prev_emit_log_hook = NULL;
+
+/* Owner: this process.  The error seen last by the guard, until it is reported or caught. */
+static int	caught_sqlstate = 0;
+static char caught_message[PFS_MESSAGE_LENGTH + 1];
+
+/* For copies of errors inside subtransactions; made at attach, so that no error path allocates it. */
+static MemoryContext message_context = NULL;
+
+/* --- what ends statements --- */
+
+/* A statement that never came as far as a hook: bad syntax, aborted transaction block. */
+static void
+record_unseen_statement(int sqlstate, const char *message)
+{
+	PfsTicks	start = pfs_pg_arrival();
+	PfsTicks	now = pfs_now();
+	PfsStatement *statement;
+	size_t		length;
+
+	if (debug_query_string == NULL || !pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
+		return;
+	statement = pfs_statement_open(&pfs_session, PFS_PG_SQL_ERROR, Min(start, now));
+	if (statement == NULL)
+		return;
+	length = strlen(debug_query_string);
+	pfs_statement_text_set(&pfs_session, statement, debug_query_string,
+						   pfs_pg_clip(debug_query_string, length,
+									   pfs_arena->sizes.sql_text_length));
+	pfs_pg_end(statement, now, sqlstate, message);
+}
+
+/* All statements on stage fail, innermost first; else the one that the commit belongs to. */
+static void
+fail_statements(int sqlstate, const char *message)
+{
+	PfsTicks	now = pfs_now();
+	PfsStatement *top;
+
+	if (pfs_session.running == NULL && pfs_pg_pending != NULL)
+		pfs_session.running = pfs_pg_pending;
+	if (pfs_session.running == NULL)
+	{
+		top = pfs_pg_top();
+		if (top != NULL && (top->host_flags & PFS_PG_ENDED) != 0 &&
+			!pfs_pg_belongs_to_newer_message(top))
+			pfs_pg_end(top, now, sqlstate, message);
+		else
+		{
+			pfs_pg_finish_ended();
+			record_unseen_statement(sqlstate, message);
+		}
+		return;
+	}
+	while (pfs_session.running != NULL)
+	{
+		PfsStatement *statement = pfs_session.running;
+
+		if (statement == pfs_pg_pending)
+			statement->host_caller = NULL;
+		pfs_pg_end(statement, now, sqlstate, message);
+	}
+}
+
+static void
+raise_error(int sqlstate, const char *message)
+{
+	caught_sqlstate = 0;
+	if (pfs_session.thread == NULL)
+		return;
+	if (pfs_wants(&pfs_session, PFS_GATE_ERRORS))
+		pfs_error_count(&pfs_session, pfs_pg_error_number(sqlstate), false, pfs_now());
+	fail_statements(sqlstate, message);
+}
+
+static void
+count_warning(void)
+{
+	PfsStatement *statement = pfs_session.running;
+
+	if (statement == NULL)
+		statement = pfs_pg_pending != NULL ? pfs_pg_pending : pfs_pg_top();
+	if (statement != NULL)
+		pfs_statement_count(statement, PFS_COUNTER_WARNINGS, 1);
+}
+
+/* Fields of the message: a type byte and a string each, the last type is 0. */
+static const char *
+message_field(const char *body, size_t length, char type)
+{
+	size_t		at = 0;
+
+	while (at < length && body[at] != '\0')
+	{
+		size_t		value = strnlen(body + at + 1, length - at - 1);
+
+		if (at + 1 + value >= length)
+			break;
+		if (body[at] == type)
+			return body + at + 1;
+		at += value + 2;
+	}
+	return NULL;
+}
+
+void
+pfs_pg_error_message(const char *body, size_t length, bool is_notice)
+{
+	const char *severity = message_field(body, length, 'V');
+	const char *code = message_field(body, length, 'C');
+	const char *message = message_field(body, length, 'M');
+
+	if (severity == NULL || code == NULL || strlen(code) != 5)
+		return;
+	if (is_notice)
+	{
+		if (strcmp(severity, "WARNING") == 0)
+			count_warning();
+		return;
+	}
+	raise_error(MAKE_SQLSTATE(code[0], code[1], code[2], code[3], code[4]), message);
+}
+
+/* Never allocates, never reports: an error in here would call it again. */
+static void
+pfs_hook_emit_log(ErrorData *edata)
+{
+	if (pfs_session.thread != NULL && !edata->output_to_client)
+	{
+		if (edata->elevel == WARNING)
+			count_warning();
+		else if (edata->elevel >= ERROR)
+			raise_error(edata->sqlerrcode, edata->message);
+	}
+	if (prev_emit_log_hook)
+		prev_emit_log_hook(edata);
+}
+
+/* --- what a handler may catch --- */
+
+static bool
+is_error_code(int sqlstate)
+{
+	int			category = ERRCODE_TO_CATEGORY(sqlstate);
+
+	return category != ERRCODE_SUCCESSFUL_COMPLETION && category != ERRCODE_WARNING &&
+		category != ERRCODE_NO_DATA;
+}
+
+/*
+ * Text of the error being raised.  Copying allocates; an error about lack of memory is left alone.
+ * False: it is only a notice that carries an error code.
+ */
+static bool
+copy_message(int sqlstate)
+{
+	MemoryContext old;
+	ErrorData  *edata;
+	bool		is_error;
+
+	caught_message[0] = '\0';
+	if (message_context == NULL ||
+		ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_TO_CATEGORY(ERRCODE_INSUFFICIENT_RESOURCES))
+		return true;
+	old = MemoryContextSwitchTo(message_context);
+	edata = CopyErrorData();
+	is_error = edata->elevel >= ERROR;
+	if (is_error && edata->message != NULL)
+		strlcpy(caught_message, edata->message, sizeof(caught_message));
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(message_context);
+	return is_error;
+}
+
+/* The memory of the queries is still there: rows that the broken runs have processed so far. */
+static void
+store_broken_rows(void)
+{
+	for (PfsStatement *statement = pfs_session.running; statement != NULL;
+		 statement = statement->host_caller)
+	{
+		const QueryDesc *query = statement->host_key;
+
+		if ((statement->host_flags & PFS_PG_EXECUTOR) && query != NULL && query->estate != NULL)
+			statement->host_broken_rows = query->estate->es_processed;
+	}
+}
+
+static void
+guard_callback(void *arg)
+{
+	int			sqlstate = geterrcode();
+
+	if (!is_error_code(sqlstate))
+		return;
+	store_broken_rows();
+	if (GetCurrentTransactionNestLevel() > 1 && copy_message(sqlstate))
+		caught_sqlstate = sqlstate;
+}
+
+void
+pfs_pg_error_guard(ErrorContextCallback *guard)
+{
+	guard->callback = guard_callback;
+	guard->arg = NULL;
+	guard->previous = error_context_stack;
+	error_context_stack = guard;
+}
+
+bool
+pfs_pg_take_caught(int *sqlstate, const char **message)
+{
+	*sqlstate = caught_sqlstate;
+	*message = caught_message[0] != '\0' ? caught_message : NULL;
+	caught_sqlstate = 0;
+	return *sqlstate != 0;
+}
+
+void
+pfs_pg_error_attach(void)
+{
+	if (message_context == NULL)
+		message_context = AllocSetContextCreate(TopMemoryContext, "performance_schema messages",
+												ALLOCSET_SMALL_SIZES);
+}
+
+void
+pfs_pg_error_install(void)
+{
+	prev_emit_log_hook = emit_log_hook;
+	emit_log_hook = pfs_hook_emit_log;
+}

@@ -1,0 +1,205 @@
+/*
+ * pg_guc.c
+ *		Definition, checking and application of the settings.
+ */
+#include "postgres.h"
+
+#include "pg/pg_guc.h"
+
+#include "core/timer.h"
+#include "miscadmin.h"
+#include "pg/pg_arena.h"
+#include "utils/guc.h"
+
+#define PREFIX "performance_schema."
+
+#define PFS_BOOL(variable, name, boot, context, doc) bool pfs_guc_##variable = boot;
+#define PFS_SIZE(variable, name, boot, min, max, context, doc) int pfs_guc_##variable = boot;
+#define PFS_TEXT(variable, name, boot, context, doc) char *pfs_guc_##variable = NULL;
+#include "pg/guc.def"
+#undef PFS_BOOL
+#undef PFS_SIZE
+#undef PFS_TEXT
+
+/* One setting per consumer: performance_schema.consumer_<name>. */
+static bool consumer_on[PFS_CONSUMERS];
+
+typedef struct InstrumentRule
+{
+	char		pattern[PFS_NAME_LENGTH];
+	int			enabled;
+	int			timed;
+} InstrumentRule;
+
+static char *
+trim(char *text)
+{
+	char	   *end;
+
+	while (*text == ' ' || *text == '\t' || *text == '\n')
+		text++;
+	end = text + strlen(text);
+	while (end > text && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\n'))
+		*--end = '\0';
+	return text;
+}
+
+/* "pattern = value"; false with a reason in *why. */
+static bool
+parse_rule(char *item, InstrumentRule *rule, const char **why)
+{
+	static const struct
+	{
+		const char *name;
+		int			enabled;
+		int			timed;
+	}			values[] = {
+		{"on", 1, 1}, {"true", 1, 1}, {"1", 1, 1}, {"yes", 1, 1}, {"timed", 1, 1},
+		{"off", 0, 0}, {"false", 0, 0}, {"0", 0, 0}, {"no", 0, 0}, {"counted", 1, 0},
+	};
+	char	   *equal = strrchr(item, '=');
+	char	   *value;
+
+	if (equal == NULL)
+	{
+		*why = "it has no \"=\"";
+		return false;
+	}
+	*equal = '\0';
+	value = trim(equal + 1);
+	item = trim(item);
+	if (item[0] == '\0' || strlen(item) >= sizeof(rule->pattern))
+	{
+		*why = "its pattern is empty or too long";
+		return false;
+	}
+	strcpy(rule->pattern, item);
+	for (size_t i = 0; i < lengthof(values); i++)
+		if (pg_strcasecmp(values[i].name, value) == 0)
+		{
+			rule->enabled = values[i].enabled;
+			rule->timed = values[i].timed;
+			return true;
+		}
+	*why = "its value is none of on, off, counted, timed";
+	return false;
+}
+
+/* Calls apply for each rule of a list; false and *why at the first bad one, named by *bad. */
+static bool
+each_rule(const char *list, void (*apply) (const InstrumentRule *rule, void *arg), void *arg,
+		  char **bad, const char **why)
+{
+	char	   *copy = pstrdup(list);
+	char	   *save = NULL;
+
+	for (char *item = strtok_r(copy, ",", &save); item != NULL; item = strtok_r(NULL, ",", &save))
+	{
+		InstrumentRule rule;
+
+		item = trim(item);
+		if (item[0] == '\0')
+			continue;
+		*bad = pstrdup(item);
+		if (!parse_rule(item, &rule, why))
+			return false;
+		if (apply != NULL)
+			apply(&rule, arg);
+	}
+	return true;
+}
+
+static bool
+check_instrument(char **newval, void **extra, GucSource source)
+{
+	char	   *bad;
+	const char *why;
+
+	if (*newval == NULL || each_rule(*newval, NULL, NULL, &bad, &why))
+		return true;
+	GUC_check_errdetail("\"%s\" cannot be understood: %s.", bad, why);
+	GUC_check_errhint("Write, for example, '%%=off, statement/%%=on'.");
+	return false;
+}
+
+static void
+assign_sample_age(int newval, void *extra)
+{
+	if (pfs_arena == NULL)
+		return;
+	pfs_store(&pfs_arena->sample_age_seconds, (uint32) newval);
+	pfs_store(&pfs_arena->sample_age_ticks, pfs_ns_to_ticks((uint64) newval * UINT64CONST(1000000000)));
+}
+
+void
+pfs_guc_define(void)
+{
+#define PFS_BOOL(variable, name, boot, context, doc) \
+	DefineCustomBoolVariable(PREFIX name, doc, NULL, &pfs_guc_##variable, boot, context, 0, \
+							 NULL, NULL, NULL);
+#define PFS_SIZE(variable, name, boot, min, max, context, doc) \
+	DefineCustomIntVariable(PREFIX name, doc, (min) < 0 ? "-1 chooses a size from max_connections." : NULL, \
+							&pfs_guc_##variable, boot, min, max, context, 0, NULL, \
+							(context) == PGC_SIGHUP ? assign_sample_age : NULL, NULL);
+#define PFS_TEXT(variable, name, boot, context, doc) \
+	DefineCustomStringVariable(PREFIX name, doc, NULL, &pfs_guc_##variable, boot, context, 0, \
+							   check_instrument, NULL, NULL);
+#include "pg/guc.def"
+#undef PFS_BOOL
+#undef PFS_SIZE
+#undef PFS_TEXT
+	for (int i = 0; i < PFS_CONSUMERS; i++)
+		DefineCustomBoolVariable(psprintf(PREFIX "consumer_%s", pfs_consumer_name(i)),
+								 "State of this consumer at server start", NULL, &consumer_on[i],
+								 pfs_consumer_is_default(i), PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	/* names that start with our prefix and are none of ours get a warning, and are dropped */
+	MarkGUCPrefixReserved("performance_schema");
+}
+
+typedef struct ApplyState
+{
+	PfsArena   *arena;
+	size_t		length[1024];	/* of the longest pattern that set this instrument */
+} ApplyState;
+
+static void
+apply_rule(const InstrumentRule *rule, void *arg)
+{
+	ApplyState *state = arg;
+	size_t		length = strlen(rule->pattern);
+	bool		matched = false;
+
+	for (uint32 i = 0; i < state->arena->instrument_count && i < lengthof(state->length); i++)
+	{
+		PfsInstrument *instrument = pfs_instrument(state->arena, i);
+
+		if (!pfs_like(rule->pattern, instrument->name))
+			continue;
+		matched = true;
+		if (length < state->length[i])
+			continue;
+		state->length[i] = length;
+		pfs_set_instrument(state->arena, instrument, rule->enabled, rule->timed);
+	}
+	if (!matched)
+		ereport(WARNING,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("no instrument matches \"%s\" in performance_schema.instrument",
+						rule->pattern)));
+}
+
+void
+pfs_guc_apply(PfsArena *arena)
+{
+	ApplyState *state = palloc0(sizeof(ApplyState));
+	char	   *bad;
+	const char *why;
+
+	state->arena = arena;
+	if (pfs_guc_instrument != NULL)
+		each_rule(pfs_guc_instrument, apply_rule, state, &bad, &why);
+	pfree(state);
+	for (int i = 0; i < PFS_CONSUMERS; i++)
+		pfs_set_consumer(arena, i, consumer_on[i]);
+	assign_sample_age(pfs_guc_max_digest_sample_age, NULL);
+}

@@ -1,0 +1,24 @@
+/*
+ * pg_guc.h
+ *		The settings performance_schema.*; defined in guc.def, read by pg_arena.c at start.
+ */
+#ifndef PFS_PG_GUC_H
+#define PFS_PG_GUC_H
+
+#include "core/setup.h"
+
+#define PFS_BOOL(variable, name, boot, context, doc) extern bool pfs_guc_##variable;
+#define PFS_SIZE(variable, name, boot, min, max, context, doc) extern int pfs_guc_##variable;
+#define PFS_TEXT(variable, name, boot, context, doc) extern char *pfs_guc_##variable;
+#include "pg/guc.def"
+#undef PFS_BOOL
+#undef PFS_SIZE
+#undef PFS_TEXT
+
+/* Defines all settings.  From _PG_init; preloading = false defines them as far as a session may. */
+extern void pfs_guc_define(void);
+
+/* Applies performance_schema.instrument and .consumer_* to a fresh arena.  Postmaster. */
+extern void pfs_guc_apply(PfsArena *arena);
+
+#endif							/* PFS_PG_GUC_H */

@@ -1,0 +1,136 @@
+/*
+ * pg_hooks.h
+ *		What the files that hold hooks call of each other; for src/pg only.
+ *
+ * Every hook first asks pfs_wants (one load) and then calls the previous hook exactly once,
+ * whatever the answer.
+ */
+#ifndef PFS_PG_HOOKS_H
+#define PFS_PG_HOOKS_H
+
+#include "core/statement.h"
+#include "nodes/parsenodes.h"
+#include "executor/execdesc.h"
+
+/* Installation, from _PG_init while the postmaster preloads libraries. */
+extern void pfs_pg_arena_install(void);
+extern void pfs_pg_backend_install(void);
+extern void pfs_pg_statement_install(void);
+extern void pfs_pg_utility_install(void);
+extern void pfs_pg_xact_install(void);
+extern void pfs_pg_error_install(void);
+
+/* --- pg_backend.c: this process --- */
+
+extern PfsSession pfs_session;
+
+/* Makes sure that this process has a thread slot; false if it records nothing. */
+extern bool pfs_pg_attach(void);
+
+/* Is anything of these classes wanted?  Attaches on first use. */
+static inline bool
+pfs_pg_wants(uint32 classes)
+{
+	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach())
+		return false;
+	return pfs_wants(&pfs_session, classes);
+}
+
+/* Does a client of this process read our messages, so that pg_protocol.c sees them? */
+extern bool pfs_pg_has_client;
+
+/* Tick at which the message being processed arrived, from the server's own timestamp (+- 0.5 us). */
+extern PfsTicks pfs_pg_arrival(void);
+
+/* First schema of the search path, cached; 0 outside of transactions. */
+extern PfsRef pfs_pg_current_schema(void);
+
+/* Length of text that fits, cut at a character. */
+extern size_t pfs_pg_clip(const char *text, size_t length, size_t limit);
+
+/* --- pg_statement.c: statements --- */
+
+/* host_flags of a PfsStatement */
+#define PFS_PG_EXECUTOR 0x01	/* host_key is a QueryDesc */
+#define PFS_PG_UTILITY 0x02
+#define PFS_PG_ENDED 0x04		/* waits for the client's CommandComplete, or the commit */
+#define PFS_PG_IN_CALL 0x08		/* its executor or utility call is on the C stack */
+#define PFS_PG_ANALYSED 0x10	/* opened by parse analysis, not executed yet */
+#define PFS_PG_ROWS_AFFECTED 0x20	/* rows are counted as affected */
+#define PFS_PG_ROWS_SENT 0x40
+#define PFS_PG_EXTENDED 0x80	/* extended protocol */
+#define PFS_PG_SECRET 0x100		/* show only the normalised text */
+#define PFS_PG_COMPLETE 0x200	/* the client has its CommandComplete */
+
+/* The statement that parse analysis has opened and nothing has executed yet, or NULL. */
+extern PfsStatement *pfs_pg_pending;
+
+/* Statement that a hook may execute now: the pending one, or a new one.  NULL: not wanted. */
+extern PfsStatement *pfs_pg_claim(uint32 class, const char *source, int location, int length,
+								  uint64 query_id, uint32 flags);
+
+/* Digest row of a statement, made with its text if it is new. */
+extern uint32 pfs_pg_digest(uint64 query_id, const char *source, int location, int length);
+
+/* Puts a statement on stage for the duration of a call, and takes it off again. */
+extern void pfs_pg_enter(PfsStatement *statement);
+extern void pfs_pg_leave(PfsStatement *statement);
+
+/* Ends top-level statements that wait for their client, and the unused pending one. */
+extern void pfs_pg_finish_ended(void);
+
+/* Ends a statement now, rows so far included; errors = 1 if sqlstate is not 0. */
+extern void pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message);
+
+/* End of the last top-level statement; 0 = none yet. */
+extern PfsTicks pfs_pg_last_end(void);
+
+/* The newest top-level statement that has not ended, or NULL. */
+extern PfsStatement *pfs_pg_top(void);
+
+extern void pfs_pg_complete_portal(PfsStatement *statement);
+
+/* Subtransaction of this level aborted, or (level 1) the transaction is over. */
+extern void pfs_pg_forget_level(int level, int sqlstate, const char *message);
+
+/* Portals that outlived their transaction are gone. */
+extern void pfs_pg_forget_suspended(void);
+
+/* Normalised-text ids of utility statements, see pg_utility.c. */
+extern uint64 pfs_pg_utility_id(const char *source, int location, int length, uint64 server_id);
+extern bool pfs_pg_holds_secret(const Node *utility);
+
+/* --- pg_plan.c: what a plan tells --- */
+extern void pfs_pg_plan_start(PfsStatement *statement, QueryDesc *query);
+extern void pfs_pg_plan_end(PfsStatement *statement, QueryDesc *query);
+extern void pfs_pg_usage_start(PfsStatement *statement);
+extern void pfs_pg_usage_end(PfsStatement *statement);
+extern void pfs_pg_plan_forget(const PfsStatement *statement);
+
+/* --- pg_routine.c --- */
+extern void pfs_pg_routine_attach(void);
+extern PfsRef pfs_pg_current_routine(void);
+extern void pfs_pg_routine_forget(int level);
+
+/* --- pg_xact.c --- */
+extern void pfs_pg_transaction_begin(PfsTicks start);
+
+/* --- pg_error.c --- */
+
+/* Watches the errors of a call, without the cost of PG_TRY; popped by restoring guard->previous. */
+extern void pfs_pg_error_guard(ErrorContextCallback *guard);
+
+/* An ErrorResponse or NoticeResponse goes to the client. */
+extern void pfs_pg_error_message(const char *body, size_t length, bool is_notice);
+
+/* The error that an exception handler has just caught; false if none was seen. */
+extern bool pfs_pg_take_caught(int *sqlstate, const char **message);
+extern void pfs_pg_error_attach(void);
+
+/* --- pg_protocol.c --- */
+extern void pfs_pg_protocol_attach(void);
+
+/* Was this complete statement answered before the message that is being processed? */
+extern bool pfs_pg_belongs_to_newer_message(const PfsStatement *statement);
+
+#endif							/* PFS_PG_HOOKS_H */

@@ -1,0 +1,156 @@
+/*
+ * pg_instruments.c
+ *		Registration of what PostgreSQL can do.
+ */
+#include "postgres.h"
+
+#include "pg/pg_instruments.h"
+
+#include "utils/elog.h"
+
+/* Command tags are numbered from 0; not every major has a name for their end. */
+enum
+{
+#define PG_CMDTAG(tag, name, evtrgok, rwrok, rowcnt) COUNTED_##tag,
+#include "tcop/cmdtaglist.h"
+#undef PG_CMDTAG
+	COMMAND_TAGS
+};
+
+static const struct
+{
+	const char *name;
+	const char *doc;
+	uint16		properties;
+	bool		timed;
+}			fixed_classes[PFS_PG_FIXED_CLASSES] = {
+	[PFS_PG_ABSTRACT_QUERY] = {"statement/abstract/Query", "Statement being parsed; becomes statement/sql/...", PFS_PROPERTY_MUTABLE, true},
+	[PFS_PG_SQL_ERROR] = {"statement/sql/error", "Statement that failed before its command was known", 0, true},
+	[PFS_PG_COM_QUERY] = {"statement/com/Query", "Simple query messages; the statements inside are statement/sql/...", 0, true},
+	[PFS_PG_COM_PARSE] = {"statement/com/Parse", "Parse messages of the extended protocol", 0, true},
+	[PFS_PG_COM_BIND] = {"statement/com/Bind", "Bind messages", 0, false},
+	[PFS_PG_COM_EXECUTE] = {"statement/com/Execute", "Execute messages; what they execute is statement/sql/...", 0, false},
+	[PFS_PG_COM_DESCRIBE] = {"statement/com/Describe", "Describe messages", 0, false},
+	[PFS_PG_COM_CLOSE] = {"statement/com/Close", "Close messages", 0, false},
+	[PFS_PG_COM_FUNCTION_CALL] = {"statement/com/Function call", "Function call messages", 0, true},
+	[PFS_PG_COM_COPY_DATA] = {"statement/com/Copy data", "COPY transfers from or to the client", 0, false},
+};
+
+static const struct
+{
+	const char *name;
+	const char *doc;
+	bool		foreground;
+	bool		singleton;
+}			thread_classes[PFS_PG_THREAD_CLASSES] = {
+	[PFS_PG_THREAD_CLIENT] = {"thread/postgres/client_backend", "Serves one client", true, false},
+	[PFS_PG_THREAD_WALSENDER] = {"thread/postgres/walsender", "Streams the write-ahead log", true, false},
+	[PFS_PG_THREAD_AUTOVACUUM_WORKER] = {"thread/postgres/autovacuum_worker", "Vacuums and analyses tables", false, false},
+	[PFS_PG_THREAD_AUTOVACUUM_LAUNCHER] = {"thread/postgres/autovacuum_launcher", "Starts autovacuum workers", false, true},
+	[PFS_PG_THREAD_PARALLEL_WORKER] = {"thread/postgres/parallel_worker", "Executes a part of a parallel query", false, false},
+	[PFS_PG_THREAD_BACKGROUND_WORKER] = {"thread/postgres/background_worker", "Background worker of an extension or of logical replication", false, false},
+	[PFS_PG_THREAD_OTHER] = {"thread/postgres/other", "Any other server process", false, false},
+};
+
+static const char *const error_states[] = {
+#define PFS_ERROR(state, condition) state,
+#include "pg/errors.def"
+#undef PFS_ERROR
+};
+static const char *const error_names[] = {
+#define PFS_ERROR(state, condition) #condition,
+#include "pg/errors.def"
+#undef PFS_ERROR
+};
+
+/* Filled in the postmaster and inherited: the codes of errors.def and one row for all others. */
+static PfsHostError errors[lengthof(error_states) + 1];
+
+uint32
+pfs_pg_error_count(void)
+{
+	return lengthof(errors);
+}
+
+uint32
+pfs_pg_statement_class_count(void)
+{
+	return PFS_PG_FIXED_CLASSES + COMMAND_TAGS;
+}
+
+uint32
+pfs_pg_instrument_count(void)
+{
+	return pfs_pg_statement_class_count() + 2;
+}
+
+static int
+compare_packed(const void *a, const void *b)
+{
+	uint32		left = ((const PfsHostError *) a)->packed;
+	uint32		right = ((const PfsHostError *) b)->packed;
+
+	return left < right ? -1 : left > right;
+}
+
+static void
+fill_errors(void)
+{
+	for (size_t i = 0; i < lengthof(error_states); i++)
+	{
+		const char *s = error_states[i];
+
+		errors[i] = (PfsHostError)
+		{
+			s, error_names[i], (uint32) MAKE_SQLSTATE(s[0], s[1], s[2], s[3], s[4])
+		};
+	}
+	qsort(errors, lengthof(error_states), sizeof(errors[0]), compare_packed);
+	errors[lengthof(error_states)] = (PfsHostError) {0};
+	pfs_host_errors = errors;
+}
+
+uint32
+pfs_pg_error_number(int sqlstate)
+{
+	PfsHostError key = {NULL, NULL, (uint32) sqlstate};
+	PfsHostError *found = bsearch(&key, errors, lengthof(error_states), sizeof(errors[0]),
+								  compare_packed);
+
+	return found != NULL ? (uint32) (found - errors) : (uint32) lengthof(error_states);
+}
+
+/* "CREATE TABLE" -> statement/sql/create_table, MySQL's manner */
+static void
+register_command_tags(PfsArena *arena)
+{
+	for (int tag = 0; tag < COMMAND_TAGS; tag++)
+	{
+		char		name[PFS_NAME_LENGTH] = "statement/sql/";
+		const char *words = GetCommandTagName(tag);
+		size_t		end = strlen(name);
+
+		for (; *words != '\0' && end < sizeof(name) - 1; words++)
+			name[end++] = *words == ' ' || *words == '?' ? '_' : pg_tolower((unsigned char) *words);
+		name[end] = '\0';
+		if (tag == CMDTAG_UNKNOWN)
+			strcpy(name, "statement/sql/unknown");
+		pfs_register(arena, PFS_CLASS_STATEMENT, name,
+					 psprintf("Command %s", GetCommandTagName(tag)), 0, true, true);
+	}
+}
+
+void
+pfs_pg_register(PfsArena *arena)
+{
+	fill_errors();
+	for (int i = 0; i < PFS_PG_FIXED_CLASSES; i++)
+		pfs_register(arena, PFS_CLASS_STATEMENT, fixed_classes[i].name, fixed_classes[i].doc,
+					 fixed_classes[i].properties, true, fixed_classes[i].timed);
+	register_command_tags(arena);
+	pfs_register(arena, PFS_CLASS_TRANSACTION, "transaction", "Transactions", 0, true, true);
+	pfs_register(arena, PFS_CLASS_ERROR, "error", "Errors by SQLSTATE", 0, true, false);
+	for (int i = 0; i < PFS_PG_THREAD_CLASSES; i++)
+		pfs_register_thread_class(arena, thread_classes[i].name, thread_classes[i].doc,
+								  thread_classes[i].foreground, thread_classes[i].singleton);
+}

@@ -1,0 +1,58 @@
+/*
+ * pg_instruments.h
+ *		PostgreSQL's instruments: command tags, protocol commands, thread classes, error codes.
+ */
+#ifndef PFS_PG_INSTRUMENTS_H
+#define PFS_PG_INSTRUMENTS_H
+
+#include "core/registry.h"
+#include "core/table.h"
+#include "tcop/cmdtag.h"
+
+/* Protocol commands and abstract classes, in the order of registration. */
+typedef enum PfsPgClass
+{
+	PFS_PG_ABSTRACT_QUERY,		/* a statement whose command is not known yet */
+	PFS_PG_SQL_ERROR,			/* a statement that failed before its command was known */
+	PFS_PG_COM_QUERY,
+	PFS_PG_COM_PARSE,
+	PFS_PG_COM_BIND,
+	PFS_PG_COM_EXECUTE,
+	PFS_PG_COM_DESCRIBE,
+	PFS_PG_COM_CLOSE,
+	PFS_PG_COM_FUNCTION_CALL,
+	PFS_PG_COM_COPY_DATA,
+	PFS_PG_FIXED_CLASSES
+} PfsPgClass;
+
+/* Statement class of a command tag: the same numbers in every process. */
+static inline uint32
+pfs_pg_class_of_tag(CommandTag tag)
+{
+	return PFS_PG_FIXED_CLASSES + (uint32) tag;
+}
+
+/* Thread classes, in the order of registration. */
+typedef enum PfsPgThreadClass
+{
+	PFS_PG_THREAD_CLIENT,
+	PFS_PG_THREAD_WALSENDER,
+	PFS_PG_THREAD_AUTOVACUUM_WORKER,
+	PFS_PG_THREAD_AUTOVACUUM_LAUNCHER,
+	PFS_PG_THREAD_PARALLEL_WORKER,
+	PFS_PG_THREAD_BACKGROUND_WORKER,
+	PFS_PG_THREAD_OTHER,
+	PFS_PG_THREAD_CLASSES
+} PfsPgThreadClass;
+
+extern uint32 pfs_pg_instrument_count(void);
+extern uint32 pfs_pg_statement_class_count(void);
+extern uint32 pfs_pg_error_count(void);
+
+/* Registers everything with a fresh arena.  Postmaster. */
+extern void pfs_pg_register(PfsArena *arena);
+
+/* Row of an SQLSTATE in the error summaries; unknown ones share the last row. */
+extern uint32 pfs_pg_error_number(int sqlstate);
+
+#endif							/* PFS_PG_INSTRUMENTS_H */

@@ -1,0 +1,49 @@
+/*
+ * pg_module.c
+ *		Entry of the library.  The files of src/pg in reading order:
+ *
+ *		pg_guc.c			settings (guc.def)
+ *		pg_arena.c			the arena in shared memory
+ *		pg_instruments.c	what can be observed (errors.def)
+ *		pg_backend.c		this process as a thread
+ *		pg_statement.c		hooks of parse analysis, planner, executor
+ *		pg_utility.c		hook of utility statements
+ *		pg_plan.c			counters that come from the plan
+ *		pg_routine.c		the routine around a nested statement
+ *		pg_xact.c			transaction callbacks
+ *		pg_protocol.c		messages to the client: end of statements, protocol commands
+ *		pg_error.c			errors and warnings
+ *		pg_digest.c			the server's scanner feeds the digest
+ *		pg_compat.h			what differs between majors
+ *
+ * Hooks are installed only when the postmaster preloads the library and
+ * performance_schema.enabled is on; otherwise nothing of us runs.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "pg/pg_arena.h"
+#include "pg/pg_guc.h"
+#include "pg/pg_hooks.h"
+
+PG_MODULE_MAGIC;
+
+extern PGDLLEXPORT void _PG_init(void);
+
+void
+_PG_init(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		return;					/* tables then raise an error with a hint */
+	pfs_pg_preloaded = true;
+	pfs_guc_define();
+	if (!pfs_guc_enabled)
+		return;
+	pfs_pg_arena_install();
+	pfs_pg_backend_install();
+	pfs_pg_statement_install();
+	pfs_pg_utility_install();
+	pfs_pg_xact_install();
+	pfs_pg_error_install();
+}

@@ -1,0 +1,378 @@
+/*
+ * pg_plan.c
+ *		What a plan tells of its statement: scans, sorts, intermediate results, rows read, spills.
+ *
+ * All from the plan's shape, from counters that the server keeps anyway, and from one counter per
+ * sorted row.  Nothing here reads a clock.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "executor/hashjoin.h"
+#include "executor/instrument.h"
+#include "nodes/nodeFuncs.h"
+#include "pg/pg_arena.h"
+#include "pg/pg_compat.h"
+#include "pg/pg_hooks.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/tuplesort.h"
+#include "utils/tuplestore.h"
+
+#define BASE_TEMP_BLOCKS 0		/* host_base: what the counters showed at the start */
+#define BASE_ROWS_READ 1
+
+/*
+ * Counts the rows that a sort takes in, by the server's own per-node instrumentation without
+ * clocks, on the one node below the sort.  The structs are ours, so that nothing is allocated; one
+ * that an error left behind is harmless.
+ */
+typedef struct SortInput
+{
+	const PfsStatement *statement;	/* NULL = free */
+	Instrumentation own;
+	Instrumentation *used;		/* own, or what somebody else had asked for */
+} SortInput;
+
+#define SORT_INPUTS 64
+
+/* Owner: this process. */
+static SortInput sort_input[SORT_INPUTS];
+static int	sort_inputs_used = 0;
+
+/* Is an operator an equality?  Filled from the catalogue on first sight. */
+static struct
+{
+	Oid			operator;
+	bool		equality;
+}			operator_cache[64];
+
+/* --- the plan's shape --- */
+
+typedef struct Shape
+{
+	uint32		sequential;		/* scans of tables without an index */
+	uint32		full_join;
+	uint32		temporary;
+	uint32		sorts;
+	bool		first_is_sequential;
+	bool		first_is_range;
+	bool		has_scan;
+} Shape;
+
+static void look_at(Plan *plan, Shape *shape, bool inner_of_loop, int depth);
+static bool scans_range(Plan *plan);
+
+static void
+look_at_list(List *plans, Shape *shape, int depth)
+{
+	ListCell   *cell;
+
+	foreach(cell, plans)
+		look_at((Plan *) lfirst(cell), shape, false, depth);
+}
+
+static void
+look_at_children(Plan *plan, Shape *shape, int depth)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+			look_at_list(((Append *) plan)->appendplans, shape, depth);
+			break;
+		case T_MergeAppend:
+			look_at_list(((MergeAppend *) plan)->mergeplans, shape, depth);
+			break;
+		case T_SubqueryScan:
+			look_at(((SubqueryScan *) plan)->subplan, shape, false, depth);
+			break;
+		case T_BitmapAnd:
+		case T_BitmapOr:
+		case T_BitmapIndexScan:
+			break;
+		default:
+			look_at(plan->lefttree, shape, false, depth);
+			look_at(plan->righttree, shape, IsA(plan, NestLoop), depth);
+			break;
+	}
+}
+
+static void
+count_scan(Plan *plan, Shape *shape, bool sequential, bool inner_of_loop)
+{
+	if (!shape->has_scan)
+	{
+		shape->has_scan = true;
+		shape->first_is_sequential = sequential;
+		shape->first_is_range = !sequential && scans_range(plan);
+	}
+	shape->sequential += sequential;
+	if (sequential && inner_of_loop)
+		shape->full_join++;
+}
+
+#define PLAN_DEPTH_MAX 200
+
+static void
+look_at(Plan *plan, Shape *shape, bool inner_of_loop, int depth)
+{
+	if (plan == NULL || depth > PLAN_DEPTH_MAX)
+		return;
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+		case T_SampleScan:
+			count_scan(plan, shape, true, inner_of_loop);
+			break;
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapHeapScan:
+			count_scan(plan, shape, false, inner_of_loop);
+			break;
+		case T_Sort:
+		case T_IncrementalSort:
+			shape->sorts++;
+			shape->temporary++;
+			break;
+		case T_Material:
+			look_at(plan->lefttree, shape, inner_of_loop, depth + 1);
+			shape->temporary++;
+			return;
+		case T_Hash:
+		case T_CteScan:
+		case T_RecursiveUnion:
+		case T_Memoize:
+		case T_WindowAgg:
+			shape->temporary++;
+			break;
+		case T_Agg:
+			if (((Agg *) plan)->aggstrategy == AGG_HASHED ||
+				((Agg *) plan)->aggstrategy == AGG_MIXED)
+				shape->temporary++;
+			break;
+		default:
+			break;
+	}
+	look_at_children(plan, shape, depth + 1);
+}
+
+/* --- ranges --- */
+
+static bool
+is_equality(Oid operator)
+{
+	int			place = operator % lengthof(operator_cache);
+
+	if (operator_cache[place].operator != operator)
+	{
+		operator_cache[place].equality = get_oprrest(operator) == F_EQSEL;
+		operator_cache[place].operator = operator;
+	}
+	return operator_cache[place].equality;
+}
+
+/* MySQL calls a look-up by equal keys "ref", and an interval or a list of keys "range". */
+static bool
+is_range(List *index_conditions)
+{
+	ListCell   *cell;
+
+	foreach(cell, index_conditions)
+	{
+		Node	   *condition = (Node *) lfirst(cell);
+
+		if (!IsA(condition, OpExpr) || !is_equality(((OpExpr *) condition)->opno))
+			return true;
+	}
+	return false;
+}
+
+static bool
+scans_range(Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_IndexScan:
+			return is_range(((IndexScan *) plan)->indexqual);
+		case T_IndexOnlyScan:
+			return is_range(((IndexOnlyScan *) plan)->indexqual);
+		case T_BitmapHeapScan:
+			plan = plan->lefttree;
+			return !IsA(plan, BitmapIndexScan) || is_range(((BitmapIndexScan *) plan)->indexqual);
+		default:
+			return false;
+	}
+}
+
+/* --- rows that are sorted --- */
+
+static void
+watch_sort_input(PfsStatement *statement, PlanState *input)
+{
+	SortInput  *place = NULL;
+
+	for (int i = 0; i < SORT_INPUTS && place == NULL; i++)
+		if (sort_input[i].statement == NULL)
+			place = &sort_input[i];
+	if (place == NULL || input == NULL)
+		return;
+	place->used = input->instrument;
+	if (place->used == NULL)
+	{
+		memset(&place->own, 0, sizeof(place->own));
+		place->used = input->instrument = &place->own;
+	}
+	place->statement = statement;
+	sort_inputs_used++;
+}
+
+static bool
+watch_sorts(PlanState *node, void *statement)
+{
+	if (IsA(node, SortState) || IsA(node, IncrementalSortState))
+		watch_sort_input(statement, outerPlanState(node));
+	return planstate_tree_walker(node, watch_sorts, statement);
+}
+
+void
+pfs_pg_plan_forget(const PfsStatement *statement)
+{
+	for (int i = 0; i < SORT_INPUTS && sort_inputs_used > 0; i++)
+		if (sort_input[i].statement == statement)
+		{
+			sort_input[i].statement = NULL;
+			sort_inputs_used--;
+		}
+}
+
+static void
+store_sorted_rows(PfsStatement *statement)
+{
+	uint64		rows = 0;
+
+	for (int i = 0; i < SORT_INPUTS && sort_inputs_used > 0; i++)
+		if (sort_input[i].statement == statement)
+			rows += (uint64) (sort_input[i].used->ntuples + sort_input[i].used->tuplecount);
+	pfs_statement_set(statement, PFS_COUNTER_SORT_ROWS, rows);
+	pfs_pg_plan_forget(statement);
+}
+
+/* --- rows that are read --- */
+
+/* From the server's per-table counters, which it keeps for pg_stat_all_tables. */
+static uint64
+rows_read(const EState *estate)
+{
+	uint64		rows = 0;
+
+	for (Index i = 0; i < estate->es_range_table_size; i++)
+		if (estate->es_relations != NULL && estate->es_relations[i] != NULL)
+			rows += pfs_pg_rows_read(estate->es_relations[i]);
+	return rows;
+}
+
+/* --- spills --- */
+
+typedef struct Spills
+{
+	uint32		nodes;
+	uint32		merges;
+} Spills;
+
+static bool
+count_spills(PlanState *node, void *arg)
+{
+	Spills	   *spills = arg;
+
+	if (IsA(node, SortState) && ((SortState *) node)->tuplesortstate != NULL &&
+		((SortState *) node)->sort_Done)
+	{
+		TuplesortInstrumentation stats;
+
+		tuplesort_get_stats(((SortState *) node)->tuplesortstate, &stats);
+		if (stats.spaceType == SORT_SPACE_TYPE_DISK)
+		{
+			spills->nodes++;
+			spills->merges++;
+		}
+	}
+	else if (IsA(node, HashJoinState) && ((HashJoinState *) node)->hj_HashTable != NULL)
+		spills->nodes += ((HashJoinState *) node)->hj_HashTable->nbatch > 1;
+	else if (IsA(node, AggState))
+		spills->nodes += ((AggState *) node)->hash_batches_used > 1;
+	else if (IsA(node, MaterialState) && ((MaterialState *) node)->tuplestorestate != NULL)
+		spills->nodes += !tuplestore_in_memory(((MaterialState *) node)->tuplestorestate);
+	return planstate_tree_walker(node, count_spills, arg);
+}
+
+void
+pfs_pg_usage_start(PfsStatement *statement)
+{
+	statement->host_base[BASE_TEMP_BLOCKS] = (uint64) pgBufferUsage.temp_blks_written;
+}
+
+/* Temporary files, nested statements included. */
+void
+pfs_pg_usage_end(PfsStatement *statement)
+{
+	uint64		blocks = (uint64) pgBufferUsage.temp_blks_written -
+		statement->host_base[BASE_TEMP_BLOCKS];
+
+	pfs_statement_set(statement, PFS_COUNTER_TMP_BYTES, blocks * BLCKSZ);
+	if (blocks > 0 && pfs_statement_counter(&statement->event, PFS_COUNTER_CREATED_TMP_DISK_TABLES) == 0)
+		pfs_statement_set(statement, PFS_COUNTER_CREATED_TMP_DISK_TABLES, 1);
+}
+
+/* --- start and end of a query --- */
+
+static void
+store_shape(PfsStatement *statement, const Shape *shape)
+{
+	pfs_statement_set(statement, PFS_COUNTER_CREATED_TMP_TABLES, shape->temporary);
+	pfs_statement_set(statement, PFS_COUNTER_SELECT_FULL_JOIN, shape->full_join);
+	pfs_statement_set(statement, PFS_COUNTER_SELECT_SCAN, shape->first_is_sequential);
+	pfs_statement_set(statement, PFS_COUNTER_SELECT_RANGE, shape->first_is_range);
+	pfs_statement_set(statement, PFS_COUNTER_NO_INDEX_USED, shape->sequential > 0);
+	pfs_statement_set(statement, shape->first_is_sequential ? PFS_COUNTER_SORT_SCAN
+					  : PFS_COUNTER_SORT_RANGE, shape->has_scan ? shape->sorts : 0);
+}
+
+/* After ExecutorStart: the plan is initialised, its tables are open. */
+void
+pfs_pg_plan_start(PfsStatement *statement, QueryDesc *query)
+{
+	PlannedStmt *plan = query->plannedstmt;
+	Shape		shape = {0};
+	ListCell   *cell;
+
+	look_at(plan->planTree, &shape, false, 0);
+	foreach(cell, plan->subplans)
+		look_at((Plan *) lfirst(cell), &shape, false, 0);
+	store_shape(statement, &shape);
+	if (shape.sorts > 0 && query->planstate != NULL)
+		watch_sorts(query->planstate, statement);
+	pfs_pg_usage_start(statement);
+	statement->host_base[BASE_ROWS_READ] = rows_read(query->estate);
+}
+
+/* Before ExecutorEnd. */
+void
+pfs_pg_plan_end(PfsStatement *statement, QueryDesc *query)
+{
+	Spills		spills = {0};
+	uint64		read = rows_read(query->estate);
+
+	/* a flush of the server's counters in between can make them smaller */
+	if (read > statement->host_base[BASE_ROWS_READ])
+		pfs_statement_set(statement, PFS_COUNTER_ROWS_EXAMINED,
+						  read - statement->host_base[BASE_ROWS_READ]);
+	if (sort_inputs_used > 0)
+		store_sorted_rows(statement);
+	if ((uint64) pgBufferUsage.temp_blks_written == statement->host_base[BASE_TEMP_BLOCKS])
+		return;
+	if (query->planstate != NULL)
+		count_spills(query->planstate, &spills);
+	pfs_statement_set(statement, PFS_COUNTER_CREATED_TMP_DISK_TABLES, spills.nodes);
+	pfs_statement_set(statement, PFS_COUNTER_SORT_MERGE_PASSES, spills.merges);
+	pfs_pg_usage_end(statement);
+}

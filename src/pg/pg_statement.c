@@ -1,0 +1,588 @@
+/*
+ * pg_statement.c
+ *		Statement events of optimizable statements: parse analysis, planner, executor.
+ *
+ * A top-level statement of a client is opened when its parse analysis ends (or, under the extended
+ * protocol, when its portal starts), runs through the executor, and is closed when the server has
+ * told the client so, the commit of an implicit transaction included; pg_protocol.c sees those
+ * messages.  A nested statement lives from ExecutorStart to ExecutorEnd.
+ *
+ * No PG_TRY here: it costs more than the event.  When an error unwinds the stack, statements are
+ * ended by the ErrorResponse (pg_protocol.c), by the abort of the subtransaction that caught it, or
+ * of the transaction (pg_xact.c).
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "core/names.h"
+#include "nodes/nodes.h"
+#include "optimizer/planner.h"
+#include "parser/analyze.h"
+#include "pg/pg_arena.h"
+#include "pg/pg_compat.h"
+#include "pg/pg_digest.h"
+#include "pg/pg_hooks.h"
+#include "pg/pg_instruments.h"
+#include "tcop/dest.h"
+#include "tcop/tcopprot.h"
+#include "tcop/utility.h"
+
+PfsStatement *pfs_pg_pending = NULL;
+
+/* End of the last top-level statement: the next one of the same message starts there. */
+static PfsTicks last_end = 0;
+
+/* A planner call of a nested statement that its executor has not taken up yet. */
+static PfsTicks planned_at = 0;
+static uint64 planned_query_id = 0;
+
+static post_parse_analyze_hook_type prev_post_parse_analyze_hook = NULL;
+static planner_hook_type prev_planner_hook = NULL;
+static ExecutorStart_hook_type prev_ExecutorStart_hook = NULL;
+static ExecutorRun_hook_type prev_ExecutorRun_hook = NULL;
+static ExecutorFinish_hook_type prev_ExecutorFinish_hook = NULL;
+static ExecutorEnd_hook_type prev_ExecutorEnd_hook = NULL;
+
+/* --- helpers --- */
+
+/* The part of a query string that is this statement, without the white space around it. */
+static const char *
+statement_text(const char *source, int location, int length, size_t *bytes)
+{
+	const char *text = source + (location > 0 ? location : 0);
+	size_t		left = length > 0 ? (size_t) length : strlen(text);
+
+	while (left > 0 && strchr(" \t\n\r\f\v", text[0]) != NULL)
+	{
+		text++;
+		left--;
+	}
+	while (left > 0 && strchr(" \t\n\r\f\v", text[left - 1]) != NULL)
+		left--;
+	*bytes = left;
+	return text;
+}
+
+uint32
+pfs_pg_digest(uint64 query_id, const char *source, int location, int length)
+{
+	char		buffer[4096];
+	char	   *text = buffer;
+	uint8		sha[PFS_SHA_BYTES];
+	PfsDigestNew row = {0};
+	uint32		number;
+	size_t		size = pfs_arena->sizes.digest_length + 1;
+
+	if ((pfs_load(&pfs_arena->gate) & PFS_WANTS(DIGEST)) == 0)
+		return PFS_DIGEST_NONE;
+	if (query_id == 0)
+		return PFS_DIGEST_OTHERS;
+	number = pfs_digest_find(pfs_arena, pfs_session.thread, query_id);
+	if (pfs_likely(number != PFS_DIGEST_NONE) || source == NULL)
+		return number;
+	if (size > sizeof(buffer))
+		text = palloc(size);
+	row.text_length = (uint32) pfs_pg_normalize(source, location, length, text, size, sha);
+	row.text = text;
+	row.sha = sha;
+	row.query_id = query_id;
+	row.database_id = pfs_session.thread->database_id;
+	row.database = pfs_session.thread->database;
+	row.encoding = pfs_session.thread->encoding;
+	row.now = pfs_now();
+	number = pfs_digest_insert(pfs_arena, &row);
+	if (text != buffer)
+		pfree(text);
+	return number;
+}
+
+/* A statement that may hold a password is shown in its normalised form. */
+static const char *
+public_text(const char *source, int location, int length, char *buffer, size_t size, size_t *bytes)
+{
+	uint8		sha[PFS_SHA_BYTES];
+
+	*bytes = pfs_pg_normalize(source, location, length, buffer, size, sha);
+	return buffer;
+}
+
+/* Fills in what identifies the statement. */
+static void
+describe(PfsStatement *statement, const char *source, int location, int length, uint64 query_id)
+{
+	char		buffer[1024];
+	size_t		bytes;
+	const char *text = (statement->host_flags & PFS_PG_SECRET) != 0
+		? public_text(source, location, length, buffer, sizeof(buffer), &bytes)
+		: statement_text(source, location, length, &bytes);
+
+	statement->event.schema = pfs_pg_current_schema();
+	statement->event.object = statement->parent != NULL ? pfs_pg_current_routine() : 0;
+	statement->event.query_id = query_id;
+	if (statement->wants_digest)
+		statement->event.digest = pfs_pg_digest(query_id, source, location, length);
+	statement->event.digest_generation = pfs_load(&pfs_arena->digest_generation);
+	pfs_statement_text_set(&pfs_session, statement, text,
+						   pfs_pg_clip(text, bytes, pfs_arena->sizes.sql_text_length));
+}
+
+static PfsTicks
+top_start(void)
+{
+	PfsTicks	arrival = pfs_pg_has_client ? pfs_pg_arrival() : pfs_now();
+
+	return Max(arrival, last_end);
+}
+
+static PfsTicks
+nested_start(uint64 query_id)
+{
+	PfsTicks	start = planned_at != 0 && planned_query_id == query_id ? planned_at : pfs_now();
+
+	planned_at = 0;
+	return start;
+}
+
+/* Opens a statement: top-level ones with their transaction. */
+static PfsStatement *
+open_statement(uint32 class, const char *source, int location, int length, uint64 query_id,
+			   uint32 flags)
+{
+	bool		nested = pfs_session.running != NULL;
+	PfsTicks	start;
+	PfsStatement *statement;
+
+	if (!nested)
+		pfs_pg_finish_ended();
+	start = nested ? nested_start(query_id) : top_start();
+	statement = pfs_statement_open(&pfs_session, class, start);
+	if (statement == NULL)
+		return NULL;
+	statement->host_flags = flags;
+	statement->host_level = GetCurrentTransactionNestLevel();
+	describe(statement, source, location, length, query_id);
+	if (!nested)
+	{
+		pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE, start);
+		pfs_session.running = statement;	/* parent of the transaction it starts */
+		pfs_pg_transaction_begin(start);
+		pfs_session.running = NULL;
+	}
+	return statement;
+}
+
+PfsStatement *
+pfs_pg_claim(uint32 class, const char *source, int location, int length, uint64 query_id,
+			 uint32 flags)
+{
+	PfsStatement *statement = pfs_session.running == NULL ? pfs_pg_pending : NULL;
+
+	if (statement != NULL)
+	{
+		pfs_pg_pending = NULL;
+		if (!pfs_statement_refine(&pfs_session, statement, class))
+			return NULL;
+		statement->host_flags = flags;
+	}
+	else
+		statement = open_statement(class, source, location, length, query_id, flags);
+	if (statement != NULL)
+		pfs_statement_publish(&pfs_session, statement);
+	return statement;
+}
+
+void
+pfs_pg_enter(PfsStatement *statement)
+{
+	statement->host_caller = pfs_session.running;
+	statement->host_enter_level = GetCurrentTransactionNestLevel();
+	statement->host_flags |= PFS_PG_IN_CALL;
+	pfs_session.running = statement;
+}
+
+void
+pfs_pg_leave(PfsStatement *statement)
+{
+	statement->host_flags &= ~PFS_PG_IN_CALL;
+	pfs_session.running = statement->host_caller;
+}
+
+/* The frame of a query, searched from the newest on: nearly always the first look hits. */
+static PfsStatement *
+find_statement(const QueryDesc *query)
+{
+	PfsStatement *running = pfs_session.running;
+
+	if (pfs_session.open == 0)
+		return NULL;
+	if (running != NULL && running->host_key == query && running->in_use)
+		return running;
+	for (uint32 i = 0; i < PFS_OPEN_STATEMENTS; i++)
+	{
+		PfsStatement *statement = &pfs_session.statement[(pfs_session.open - 1 + PFS_OPEN_STATEMENTS - i) %
+														 PFS_OPEN_STATEMENTS];
+
+		if (statement->in_use && statement->host_key == query)
+			return statement;
+	}
+	return NULL;
+}
+
+static void
+store_rows(PfsStatement *statement)
+{
+	if (statement->host_flags & PFS_PG_ROWS_AFFECTED)
+		pfs_statement_set(statement, PFS_COUNTER_ROWS_AFFECTED, statement->host_rows);
+	if (statement->host_flags & PFS_PG_ROWS_SENT)
+		pfs_statement_set(statement, PFS_COUNTER_ROWS_SENT, statement->host_rows);
+}
+
+void
+pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
+{
+	if (sqlstate != 0)
+	{
+		statement->event.sqlstate = (uint32) sqlstate;
+		pfs_statement_set(statement, PFS_COUNTER_ERRORS, 1);
+		if (message != NULL)
+		{
+			size_t		length = pfs_pg_clip(message, strlen(message), PFS_MESSAGE_LENGTH);
+
+			memcpy(statement->message, message, length);
+			statement->event.message_length = (uint32) length;
+		}
+		statement->host_rows += statement->host_broken_rows;
+		pfs_pg_usage_end(statement);
+	}
+	store_rows(statement);
+	pfs_pg_plan_forget(statement);
+	if (statement == pfs_pg_pending)
+		pfs_pg_pending = NULL;
+	if (pfs_session.running == statement)
+		pfs_session.running = statement->host_caller;
+	if (statement->event.level == 0)
+		last_end = Max(end, statement->event.head.timer_end);
+	pfs_statement_close(&pfs_session, statement, end);
+}
+
+PfsTicks
+pfs_pg_last_end(void)
+{
+	return last_end;
+}
+
+PfsStatement *
+pfs_pg_top(void)
+{
+	PfsStatement *top = NULL;
+
+	for (uint32 i = 0, seen = 0; i < PFS_OPEN_STATEMENTS && seen < pfs_session.open; i++)
+	{
+		PfsStatement *statement = &pfs_session.statement[i];
+
+		if (!statement->in_use)
+			continue;
+		seen++;
+		if (statement->event.level == 0 &&
+			(top == NULL || statement->event.statement_id > top->event.statement_id))
+			top = statement;
+	}
+	return top;
+}
+
+void
+pfs_pg_finish_ended(void)
+{
+	if (pfs_session.open == 0)
+		return;
+	for (uint32 i = 0; i < PFS_OPEN_STATEMENTS; i++)
+	{
+		PfsStatement *statement = &pfs_session.statement[i];
+
+		if (statement->in_use && (statement->host_flags & PFS_PG_ENDED))
+		{
+			PfsTicks	end = statement->on_stage_since != 0 ? pfs_now()
+				: statement->event.head.timer_end;
+
+			pfs_pg_end(statement, end, 0, NULL);
+			if (pfs_session.open == 0)
+				break;
+		}
+	}
+	if (pfs_pg_pending != NULL)
+	{
+		PfsStatement *unused = pfs_pg_pending;
+
+		pfs_pg_pending = NULL;	/* parsed, never executed: only its Parse message counts */
+		pfs_statement_drop(&pfs_session, unused);
+	}
+}
+
+void
+pfs_pg_forget_level(int level, int sqlstate, const char *message)
+{
+	PfsTicks	now = pfs_now();
+
+	while (pfs_session.running != NULL && pfs_session.running->host_enter_level >= level)
+		pfs_session.running = pfs_session.running->host_caller;
+	for (uint32 i = 0; i < PFS_OPEN_STATEMENTS && pfs_session.open > 0; i++)
+	{
+		PfsStatement *statement = &pfs_session.statement[PFS_OPEN_STATEMENTS - 1 - i];
+
+		if (statement->in_use && statement->host_level >= level)
+			pfs_pg_end(statement, now,
+					   (statement->host_flags & PFS_PG_IN_CALL) ? sqlstate : 0, message);
+	}
+}
+
+void
+pfs_pg_forget_suspended(void)
+{
+	for (uint32 i = 0; i < PFS_OPEN_STATEMENTS && pfs_session.open > 0; i++)
+	{
+		PfsStatement *statement = &pfs_session.statement[i];
+
+		if (statement->in_use && (statement->host_flags & PFS_PG_EXECUTOR) &&
+			(statement->host_flags & (PFS_PG_ENDED | PFS_PG_IN_CALL)) == 0)
+			pfs_pg_end(statement, pfs_now(), 0, NULL);
+	}
+}
+
+/* --- hooks --- */
+
+/*
+ * Opens a client's statement.  In a nested query only the digest is prepared.  The query id is
+ * taken before the other hooks run: pg_stat_statements zeroes that of utility statements.
+ */
+static void
+pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate)
+{
+	uint64		query_id = (uint64) query->queryId;
+	const char *source = pstate->p_sourcetext;
+	int			location = query->stmt_location;
+	int			length = query->stmt_len;
+	uint32		flags = PFS_PG_ANALYSED;
+
+	if (pfs_pg_wants(PFS_GATE_STATEMENTS) && source != NULL && !IsParallelWorker())
+	{
+		if (query->utilityStmt != NULL)
+		{
+			query_id = pfs_pg_utility_id(source, location, length, query_id);
+			flags |= pfs_pg_holds_secret(query->utilityStmt) ? PFS_PG_SECRET : 0;
+		}
+		if (pfs_session.running == NULL)
+		{
+			pfs_pg_finish_ended();
+			pfs_pg_pending = open_statement(PFS_PG_ABSTRACT_QUERY, source, location, length,
+											query_id, flags);
+			if (pfs_pg_pending != NULL)
+				pfs_statement_publish(&pfs_session, pfs_pg_pending);
+		}
+		else if (query_id != 0)
+			pfs_pg_digest(query_id, source, location, length);
+	}
+	if (prev_post_parse_analyze_hook)
+		prev_post_parse_analyze_hook(pstate, query, jstate);
+}
+
+static PlannedStmt *
+pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
+				 ParamListInfo boundParams)
+{
+	PlannedStmt *result;
+	PfsStatement *pending = NULL;
+
+	if (pfs_pg_wants(PFS_GATE_STATEMENTS) && !IsParallelWorker())
+	{
+		if (pfs_session.running == NULL)
+			pending = pfs_pg_pending;	/* functions that planning evaluates are nested in it */
+		else
+		{
+			planned_at = pfs_now();
+			planned_query_id = (uint64) parse->queryId;
+		}
+	}
+	if (pending != NULL)
+		pfs_pg_enter(pending);
+	if (prev_planner_hook)
+		result = prev_planner_hook(parse, query_string, cursorOptions, boundParams);
+	else
+		result = standard_planner(parse, query_string, cursorOptions, boundParams);
+	if (pending != NULL)
+		pfs_pg_leave(pending);
+	return result;
+}
+
+static CommandTag
+tag_of(CmdType operation)
+{
+	switch (operation)
+	{
+		case CMD_SELECT:
+			return CMDTAG_SELECT;
+		case CMD_INSERT:
+			return CMDTAG_INSERT;
+		case CMD_UPDATE:
+			return CMDTAG_UPDATE;
+		case CMD_DELETE:
+			return CMDTAG_DELETE;
+		case CMD_MERGE:
+			return CMDTAG_MERGE;
+		default:
+			return CMDTAG_UNKNOWN;
+	}
+}
+
+static PfsStatement *
+begin_query(QueryDesc *query)
+{
+	PlannedStmt *plan = query->plannedstmt;
+	uint32		flags = PFS_PG_EXECUTOR;
+	PfsStatement *statement;
+
+	if (query->operation == CMD_SELECT)
+		flags |= PFS_PG_ROWS_SENT;
+	else
+		flags |= PFS_PG_ROWS_AFFECTED | (plan->hasReturning ? PFS_PG_ROWS_SENT : 0);
+	statement = pfs_pg_claim(pfs_pg_class_of_tag(tag_of(query->operation)), query->sourceText,
+							 plan->stmt_location, plan->stmt_len, (uint64) plan->queryId, flags);
+	if (statement != NULL)
+		statement->host_key = query;
+	return statement;
+}
+
+static void
+pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
+{
+	PfsStatement *statement = NULL;
+
+	if (pfs_pg_wants(PFS_GATE_STATEMENTS) && !IsParallelWorker())
+		statement = begin_query(queryDesc);
+	if (statement != NULL)
+		pfs_pg_enter(statement);
+	if (prev_ExecutorStart_hook)
+		prev_ExecutorStart_hook(queryDesc, eflags);
+	else
+		standard_ExecutorStart(queryDesc, eflags);
+	if (statement != NULL)
+	{
+		pfs_pg_leave(statement);
+		pfs_pg_plan_start(statement, queryDesc);
+	}
+}
+
+/* Time between the runs of a cursor does not belong to its statement. */
+static void
+suspend_unless_complete(PfsStatement *statement, uint64 processed, uint64 count)
+{
+	if (count != 0 && processed >= count &&
+		(statement->event.level > 0 || !pfs_pg_has_client))
+		pfs_statement_pause(statement, pfs_now());
+}
+
+static void
+pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	PfsStatement *statement = pfs_session.thread != NULL ? find_statement(queryDesc) : NULL;
+	ErrorContextCallback guard;
+	bool		guarded = statement != NULL && pfs_session.running == NULL;
+
+	if (statement != NULL)
+	{
+		if (statement->on_stage_since == 0)
+			pfs_statement_resume(statement, statement->event.level == 0 ? top_start() : pfs_now());
+		if (guarded)
+			pfs_pg_error_guard(&guard);
+		pfs_pg_enter(statement);
+	}
+	if (prev_ExecutorRun_hook)
+		prev_ExecutorRun_hook(PFS_EXECUTOR_RUN_ARGUMENTS);
+	else
+		standard_ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	if (statement != NULL)
+	{
+		pfs_pg_leave(statement);
+		if (guarded)
+			error_context_stack = guard.previous;
+		statement->host_rows += queryDesc->estate->es_processed;
+		if (queryDesc->dest->mydest == DestRemoteExecute)
+			statement->host_flags |= PFS_PG_EXTENDED;
+		suspend_unless_complete(statement, queryDesc->estate->es_processed, count);
+	}
+}
+
+static void
+pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
+{
+	PfsStatement *statement = pfs_session.thread != NULL ? find_statement(queryDesc) : NULL;
+	ErrorContextCallback guard;
+	bool		guarded = statement != NULL && pfs_session.running == NULL;
+
+	if (statement != NULL)
+	{
+		if (guarded)
+			pfs_pg_error_guard(&guard);
+		pfs_pg_enter(statement);
+	}
+	if (prev_ExecutorFinish_hook)
+		prev_ExecutorFinish_hook(queryDesc);
+	else
+		standard_ExecutorFinish(queryDesc);
+	if (statement != NULL)
+	{
+		pfs_pg_leave(statement);
+		if (guarded)
+			error_context_stack = guard.previous;
+	}
+}
+
+static void
+pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
+{
+	PfsStatement *statement = pfs_session.thread != NULL ? find_statement(queryDesc) : NULL;
+
+	if (statement != NULL)
+	{
+		pfs_pg_plan_end(statement, queryDesc);
+		statement->host_key = NULL; /* the address may serve another query soon */
+		statement->host_flags &= ~PFS_PG_EXECUTOR;
+	}
+	if (prev_ExecutorEnd_hook)
+		prev_ExecutorEnd_hook(queryDesc);
+	else
+		standard_ExecutorEnd(queryDesc);
+	if (statement == NULL || !statement->in_use)
+		return;
+	if (statement->event.level > 0 || !pfs_pg_has_client)
+		pfs_pg_end(statement, statement->on_stage_since != 0 ? pfs_now()
+				   : statement->event.head.timer_end, 0, NULL);
+	else
+		statement->host_flags |= PFS_PG_ENDED;
+}
+
+/* A portal's query that has told its client that it is complete; ExecutorEnd comes much later. */
+void
+pfs_pg_complete_portal(PfsStatement *statement)
+{
+	pfs_pg_plan_end(statement, (QueryDesc *) statement->host_key);
+	statement->host_key = NULL;
+	statement->host_flags = (statement->host_flags & ~PFS_PG_EXECUTOR) | PFS_PG_ENDED;
+}
+
+void
+pfs_pg_statement_install(void)
+{
+	prev_post_parse_analyze_hook = post_parse_analyze_hook;
+	post_parse_analyze_hook = pfs_hook_post_parse_analyze;
+	prev_planner_hook = planner_hook;
+	planner_hook = pfs_hook_planner;
+	prev_ExecutorStart_hook = ExecutorStart_hook;
+	ExecutorStart_hook = pfs_hook_ExecutorStart;
+	prev_ExecutorRun_hook = ExecutorRun_hook;
+	ExecutorRun_hook = pfs_hook_ExecutorRun;
+	prev_ExecutorFinish_hook = ExecutorFinish_hook;
+	ExecutorFinish_hook = pfs_hook_ExecutorFinish;
+	prev_ExecutorEnd_hook = ExecutorEnd_hook;
+	ExecutorEnd_hook = pfs_hook_ExecutorEnd;
+}

@@ -1,0 +1,218 @@
+/*
+ * pg_utility.c
+ *		Statement events of utility statements, and their query ids.
+ *
+ * pg_stat_statements zeroes the id of a utility statement, in the planned statement or already
+ * after parse analysis, depending on the order in which the libraries were loaded.  So the id is
+ * taken when parse analysis is done and kept by the statement's text.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "nodes/parsenodes.h"
+#include "pg/pg_arena.h"
+#include "pg/pg_compat.h"
+#include "pg/pg_digest.h"
+#include "pg/pg_hooks.h"
+#include "pg/pg_instruments.h"
+#include "tcop/utility.h"
+
+#define ID_CACHE 64				/* power of two */
+
+typedef struct CachedId
+{
+	uint64		text_hash;
+	uint64		id;
+} CachedId;
+
+/* Owner: this process.  Ids of the utility statements seen last. */
+static CachedId id_cache[ID_CACHE];
+
+static ProcessUtility_hook_type prev_ProcessUtility_hook = NULL;
+
+static uint64
+hash_text(const char *source, int location, int length)
+{
+	const unsigned char *text = (const unsigned char *) source + (location > 0 ? location : 0);
+	size_t		bytes = length > 0 ? (size_t) length : strlen((const char *) text);
+	uint64		hash = bytes + 1;
+
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ text[i]) * UINT64CONST(0x100000001B3);
+	return hash == 0 ? 1 : hash;
+}
+
+static uint64
+id_from_digest(const char *source, int location, int length)
+{
+	char		text[16];
+	uint8		sha[PFS_SHA_BYTES];
+
+	pfs_pg_normalize(source, location, length, text, sizeof(text), sha);
+	return pfs_pg_queryid_from_digest(sha);
+}
+
+/* Id for the digest table: the server's where that ignores literals, else one of our own. */
+uint64
+pfs_pg_utility_id(const char *source, int location, int length, uint64 server_id)
+{
+	uint64		hash = hash_text(source, location, length);
+	CachedId   *cached = &id_cache[pfs_hash64(hash) & (ID_CACHE - 1)];
+	bool		enabled = server_id != 0 || IsQueryIdEnabled();
+
+	if (cached->text_hash == hash)
+		return cached->id;
+	if (!enabled)
+		return 0;
+	if (server_id == 0 || !PFS_PG_UTILITY_IDS_IGNORE_LITERALS)
+		server_id = id_from_digest(source, location, length);
+	*cached = (CachedId) {hash, server_id};
+	return server_id;
+}
+
+/* Would the text of this statement show a password? */
+bool
+pfs_pg_holds_secret(const Node *utility)
+{
+	switch (nodeTag(utility))
+	{
+		case T_CreateRoleStmt:
+		case T_AlterRoleStmt:
+		case T_CreateUserMappingStmt:
+		case T_AlterUserMappingStmt:
+		case T_CreateSubscriptionStmt:
+		case T_AlterSubscriptionStmt:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static void
+count_savepoints(const TransactionStmt *stmt)
+{
+	PfsTransactionEvent *event = &pfs_session.transaction.event;
+
+	if (!pfs_session.transaction.open)
+		return;
+	switch (stmt->kind)
+	{
+		case TRANS_STMT_SAVEPOINT:
+			event->savepoints++;
+			break;
+		case TRANS_STMT_ROLLBACK_TO:
+			event->rollbacks_to_savepoint++;
+			break;
+		case TRANS_STMT_RELEASE:
+			event->releases_of_savepoint++;
+			break;
+		case TRANS_STMT_PREPARE:
+			event->gid_length = (uint32) Min(strlen(stmt->gid), (size_t) PFS_GID_LENGTH);
+			memcpy(event->gid, stmt->gid, event->gid_length);
+			break;
+		default:
+			break;
+	}
+}
+
+static PfsStatement *
+begin_utility(PlannedStmt *pstmt, const char *source, DestReceiver *dest)
+{
+	CommandTag	tag = CreateCommandTag(pstmt->utilityStmt);
+	uint32		flags = PFS_PG_UTILITY;
+	uint64		id = pfs_pg_utility_id(source, pstmt->stmt_location, pstmt->stmt_len,
+									   (uint64) pstmt->queryId);
+
+	if (dest != NULL && dest->mydest == DestRemoteExecute)
+		flags |= PFS_PG_EXTENDED;
+	if (pfs_pg_holds_secret(pstmt->utilityStmt))
+		flags |= PFS_PG_SECRET;
+	return pfs_pg_claim(pfs_pg_class_of_tag(tag), source, pstmt->stmt_location, pstmt->stmt_len, id,
+						flags);
+}
+
+/* As the server's command tag tells them; MOVE and the like return none. */
+static void
+store_rows(PfsStatement *statement, const QueryCompletion *qc, bool copy_from)
+{
+	if (qc == NULL)
+		return;
+	switch (qc->commandTag)
+	{
+		case CMDTAG_COPY:
+			pfs_statement_set(statement, copy_from ? PFS_COUNTER_ROWS_AFFECTED
+							  : PFS_COUNTER_ROWS_SENT, qc->nprocessed);
+			break;
+		case CMDTAG_FETCH:
+			pfs_statement_set(statement, PFS_COUNTER_ROWS_SENT, qc->nprocessed);
+			break;
+		case CMDTAG_SELECT:		/* CREATE TABLE AS, SELECT INTO */
+		case CMDTAG_REFRESH_MATERIALIZED_VIEW:
+			pfs_statement_set(statement, PFS_COUNTER_ROWS_AFFECTED, qc->nprocessed);
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+						ProcessUtilityContext context, ParamListInfo params,
+						QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
+{
+	PfsStatement *statement = NULL;
+	ErrorContextCallback guard;
+	bool		guarded = false;
+	bool		nested = pfs_session.running != NULL;
+	bool		copy_from = IsA(pstmt->utilityStmt, CopyStmt) &&
+		((CopyStmt *) pstmt->utilityStmt)->is_from;
+	QueryCompletion own_qc;
+
+	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker() &&
+		context != PROCESS_UTILITY_SUBCOMMAND)
+	{
+		if (pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
+			statement = begin_utility(pstmt, queryString, dest);
+		if (IsA(pstmt->utilityStmt, TransactionStmt))
+			count_savepoints((TransactionStmt *) pstmt->utilityStmt);
+	}
+	if (statement != NULL)
+	{
+		guarded = !nested;
+		if (guarded)
+			pfs_pg_error_guard(&guard);
+		pfs_pg_usage_start(statement);
+		pfs_pg_enter(statement);
+		if (qc == NULL)
+		{
+			InitializeQueryCompletion(&own_qc);
+			qc = &own_qc;
+		}
+	}
+	if (prev_ProcessUtility_hook)
+		prev_ProcessUtility_hook(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest,
+								 qc);
+	else
+		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest,
+								qc);
+	/* pstmt may be gone now: a procedure that ended its transaction freed it */
+	if (statement == NULL || !statement->in_use)
+		return;
+	pfs_pg_leave(statement);
+	if (guarded)
+		error_context_stack = guard.previous;
+	pfs_pg_usage_end(statement);
+	store_rows(statement, qc, copy_from);
+	if (nested || !pfs_pg_has_client)
+		pfs_pg_end(statement, pfs_now(), 0, NULL);
+	else
+		statement->host_flags |= PFS_PG_ENDED;
+}
+
+void
+pfs_pg_utility_install(void)
+{
+	prev_ProcessUtility_hook = ProcessUtility_hook;
+	ProcessUtility_hook = pfs_hook_ProcessUtility;
+}

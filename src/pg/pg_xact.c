@@ -1,0 +1,111 @@
+/*
+ * pg_xact.c
+ *		Transaction events, and what the end of a transaction means for statements.
+ *
+ * There is no hook for the start of a transaction: its first statement opens the event, with its
+ * own start time.  A rolled-back event ends when the server aborts, which is at the error, not at
+ * the client's ROLLBACK.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "pg/pg_arena.h"
+#include "pg/pg_hooks.h"
+#include "pg/pg_instruments.h"
+
+void
+pfs_pg_transaction_begin(PfsTicks start)
+{
+	if (!pfs_session.transaction.open && IsTransactionState() &&
+		pfs_wants(&pfs_session, PFS_GATE_TRANSACTIONS))
+		pfs_transaction_open(&pfs_session, start);
+}
+
+static void
+end_transaction(PfsTransactionState outcome, PfsTicks now)
+{
+	PfsTransactionEvent *event = &pfs_session.transaction.event;
+
+	if (!pfs_session.transaction.open)
+		return;
+	event->trx_id = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
+	event->read_only = XactReadOnly;
+	event->isolation = (uint8) XactIsoLevel;
+	event->autocommit = !IsTransactionBlock();
+	pfs_transaction_close(&pfs_session, outcome, now);
+}
+
+/* The statement that a commit belongs to: executed, and not yet ended for its client. */
+static PfsStatement *
+committing_statement(void)
+{
+	PfsStatement *top = pfs_session.running == NULL ? pfs_pg_top() : NULL;
+
+	return top != NULL && (top->host_flags & PFS_PG_ENDED) ? top : NULL;
+}
+
+static void
+pfs_xact_callback(XactEvent event, void *arg)
+{
+	PfsTicks	now;
+	PfsStatement *statement;
+
+	if (pfs_session.thread == NULL || IsParallelWorker())
+		return;
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			statement = committing_statement();
+			if (statement != NULL && statement->on_stage_since == 0)
+				pfs_statement_resume(statement, pfs_now());
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+			if (pfs_session.open == 0 && !pfs_session.transaction.open)
+				break;
+			now = pfs_now();
+			pfs_pg_forget_suspended();
+			if (event == XACT_EVENT_ABORT && !pfs_pg_has_client)
+				pfs_pg_forget_level(1, 0, NULL);
+			statement = committing_statement();
+			if (statement != NULL)
+				pfs_statement_pause(statement, now);
+			end_transaction(event == XACT_EVENT_COMMIT ? PFS_TRANSACTION_COMMITTED
+							: event == XACT_EVENT_ABORT ? PFS_TRANSACTION_ROLLED_BACK
+							: PFS_TRANSACTION_PREPARED, now);
+			if (event == XACT_EVENT_ABORT)
+				pfs_pg_routine_forget(1);
+			break;
+		default:
+			break;
+	}
+}
+
+/* An exception handler, or ROLLBACK TO, undid what happened since its level began. */
+static void
+pfs_subxact_callback(SubXactEvent event, SubTransactionId mySubid, SubTransactionId parentSubid,
+					 void *arg)
+{
+	int			level;
+	int			sqlstate = 0;
+	const char *message = NULL;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB || pfs_session.thread == NULL || IsParallelWorker())
+		return;
+	level = GetCurrentTransactionNestLevel();
+	if (pfs_pg_take_caught(&sqlstate, &message) && pfs_wants(&pfs_session, PFS_GATE_ERRORS))
+		pfs_error_count(&pfs_session, pfs_pg_error_number(sqlstate), true, pfs_now());
+	pfs_pg_forget_level(level, sqlstate, message);
+	pfs_pg_routine_forget(level);
+}
+
+void
+pfs_pg_xact_install(void)
+{
+	RegisterXactCallback(pfs_xact_callback, NULL);
+	RegisterSubXactCallback(pfs_subxact_callback, NULL);
+}
