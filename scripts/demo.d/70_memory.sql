@@ -1,4 +1,5 @@
--- Memory of the Performance Schema itself
-SELECT name, pg_size_pretty(size) AS size
-FROM pg_shmem_allocations
-WHERE name ILIKE '%performance_schema%';
+-- Shared memory it holds, reserved at start (performance_schema.memory)
+SELECT name, row_count AS rows, row_size AS "bytes a row", sys.format_bytes(memory) AS memory
+FROM performance_schema.memory
+ORDER BY performance_schema.memory.memory DESC
+LIMIT 10;

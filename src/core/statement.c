@@ -144,6 +144,9 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 	event->database = session->thread->database_id;
 	statement->in_use = true;
 	statement->parent = session->running;
+	statement->children = 0;
+	if (statement->parent != NULL)
+		statement->parent->children++;
 	event->level = statement->parent != NULL ? (uint16_t) (statement->parent->event.level + 1) : 0;
 	statement->on_stage_since = start;
 	statement->scope = (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL;
@@ -228,6 +231,23 @@ pfs_statement_pause(PfsStatement *statement, PfsTicks now)
 	statement->on_stage_since = 0;
 }
 
+/* A cursor may outlive the statement that opened it: its parent is then the next one up. */
+static void
+adopt_children(PfsSession *session, PfsStatement *statement)
+{
+	for (uint32_t i = 0; i < PFS_OPEN_STATEMENTS; i++)
+	{
+		PfsStatement *child = &session->statement[i];
+
+		if (child->in_use && child->parent == statement)
+		{
+			child->parent = statement->parent;
+			if (child->parent != NULL)
+				child->parent->children++;
+		}
+	}
+}
+
 static void
 release(PfsSession *session, PfsStatement *statement)
 {
@@ -237,10 +257,10 @@ release(PfsSession *session, PfsStatement *statement)
 	session->open--;
 	if (session->running == statement)
 		session->running = statement->parent;
-	if (pfs_unlikely(session->open > 0))
-		for (uint32_t i = 0; i < PFS_OPEN_STATEMENTS; i++)
-			if (session->statement[i].in_use && session->statement[i].parent == statement)
-				session->statement[i].parent = statement->parent;
+	if (pfs_unlikely(statement->children > 0))
+		adopt_children(session, statement);
+	if (statement->parent != NULL)
+		statement->parent->children--;
 }
 
 void

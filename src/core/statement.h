@@ -28,6 +28,7 @@ typedef struct PfsStatement
 	struct PfsStatement *parent;	/* statement that was running when this one started */
 	PfsTicks	on_stage_since; /* 0 = off stage: suspended cursor */
 	uint64_t	cpu_start;		/* nanoseconds; consumer events_statements_cpu */
+	uint32_t	children;		/* open statements whose parent this is */
 	int32_t		slot;			/* in the thread's statement stack, -1 = none */
 	uint8_t		in_use;
 	uint8_t		scope;			/* PfsScope */

@@ -21,6 +21,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "core/histogram.h"
 #include "fdw/fdw.h"
 #include "fdw/fdw_compat.h"
 #include "pg/pg_arena.h"
@@ -71,7 +72,7 @@ digest_count(const PfsSizes *sizes)
 static double
 bucket_count(const PfsSizes *sizes)
 {
-	return 450;
+	return PFS_BUCKETS;
 }
 
 static double

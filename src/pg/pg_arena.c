@@ -100,6 +100,10 @@ pfs_hook_shmem_startup(void)
 		pfs_arena = pfs_arena_init(memory, &sizes);
 		pfs_pg_register(pfs_arena);
 		pfs_guc_apply(pfs_arena);
+		if (compute_query_id == COMPUTE_QUERY_ID_OFF)
+			ereport(WARNING,
+					(errmsg("compute_query_id is off: all statements will share one digest row"),
+					 errhint("Set compute_query_id to auto or on.")));
 	}
 	else
 		pfs_arena = (PfsArena *) memory;

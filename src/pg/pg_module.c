@@ -24,6 +24,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "pg/pg_arena.h"
+#include "pg/pg_compat.h"
 #include "pg/pg_guc.h"
 #include "pg/pg_hooks.h"
 
@@ -40,6 +41,7 @@ _PG_init(void)
 	pfs_guc_define();
 	if (!pfs_guc_enabled)
 		return;
+	EnableQueryId();			/* has an effect while compute_query_id = auto */
 	pfs_pg_arena_install();
 	pfs_pg_backend_install();
 	pfs_pg_statement_install();

@@ -15,7 +15,9 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "commands/extension.h"
 #include "core/names.h"
+#include "miscadmin.h"
 #include "nodes/nodes.h"
 #include "optimizer/planner.h"
 #include "parser/analyze.h"
@@ -120,7 +122,8 @@ describe(PfsStatement *statement, const char *source, int location, int length, 
 	statement->event.schema = pfs_pg_current_schema();
 	statement->event.object = statement->parent != NULL ? pfs_pg_current_routine() : 0;
 	statement->event.query_id = query_id;
-	if (statement->wants_digest)
+	/* an extension's script would fill the digest table with hundreds of rows for nobody */
+	if (statement->wants_digest && !(creating_extension && statement->event.level > 0))
 		statement->event.digest = pfs_pg_digest(query_id, source, location, length);
 	statement->event.digest_generation = pfs_load(&pfs_arena->digest_generation);
 	pfs_statement_text_set(&pfs_session, statement, text,
@@ -238,6 +241,22 @@ store_rows(PfsStatement *statement)
 		pfs_statement_set(statement, PFS_COUNTER_ROWS_SENT, statement->host_rows);
 }
 
+/* The digest table was truncated while the statement ran, maybe by itself: its row is made anew. */
+static void
+find_digest_again(PfsStatement *statement)
+{
+	PfsStatementEvent *event = &statement->event;
+	const char *text;
+
+	if (statement->slot < 0 || event->digest <= PFS_DIGEST_OTHERS ||
+		event->text_length >= pfs_arena->sizes.sql_text_length || CritSectionCount > 0)
+		return;
+	text = pfs_statement_text(pfs_thread_statement(pfs_arena, pfs_session.thread,
+												   (uint32) statement->slot));
+	if (event->text_length > 0)
+		event->digest = pfs_pg_digest(event->query_id, text, 0, (int) event->text_length);
+}
+
 void
 pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
 {
@@ -255,6 +274,9 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 		statement->host_rows += statement->host_broken_rows;
 		pfs_pg_usage_end(statement);
 	}
+	else if (pfs_unlikely(statement->event.digest_generation !=
+						  pfs_load(&pfs_arena->digest_generation)))
+		find_digest_again(statement);
 	store_rows(statement);
 	pfs_pg_plan_forget(statement);
 	if (statement == pfs_pg_pending)
@@ -379,7 +401,7 @@ pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstat
 			if (pfs_pg_pending != NULL)
 				pfs_statement_publish(&pfs_session, pfs_pg_pending);
 		}
-		else if (query_id != 0)
+		else if (query_id != 0 && !creating_extension)
 			pfs_pg_digest(query_id, source, location, length);
 	}
 	if (prev_post_parse_analyze_hook)
