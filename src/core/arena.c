@@ -52,8 +52,9 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->account_bytes = PFS_ALIGN_UP(sizeof(PfsParty) + a->aggregate_bytes, PFS_CACHE_LINE);
 	a->statement_slot_bytes = PFS_ALIGN_UP(sizeof(PfsStatementEvent) + s->sql_text_length +
 										   PFS_MESSAGE_LENGTH, 8);
-	a->thread_history_offset = PFS_ALIGN_UP(PFS_ALIGN_UP(sizeof(PfsThread), 64) +
-											PFS_SCOPES * a->aggregate_bytes, 64);
+	a->thread_shown_offset = PFS_ALIGN_UP(sizeof(PfsThread), 64) + PFS_SCOPES * a->aggregate_bytes;
+	a->thread_history_offset = PFS_ALIGN_UP(a->thread_shown_offset +
+											statement_slots * sizeof(uint32_t), 64);
 	a->thread_transactions_offset = a->thread_history_offset +
 		statement_slots * a->statement_slot_bytes;
 	a->thread_bytes = PFS_ALIGN_UP(a->thread_transactions_offset +

@@ -109,7 +109,8 @@ typedef struct PfsArena
 	uint32_t	aggregate_bytes;
 	uint32_t	account_bytes;
 	uint32_t	thread_bytes;
-	uint32_t	thread_history_offset;	/* statement slots: stack, then history */
+	uint32_t	thread_shown_offset;	/* slot numbers: stack, then history */
+	uint32_t	thread_history_offset;	/* statement slots */
 	uint32_t	thread_transactions_offset; /* transaction slots: current, then history */
 	uint32_t	statement_slot_bytes;
 	uint32_t	text_block;		/* bytes of the text ring claimed at once */

@@ -95,31 +95,29 @@ add_long_statement(PfsSession *session, PfsStatementEvent *slot)
 	pfs_store_release(&row->stamp, 2 * position + 2);
 }
 
-void
-pfs_history_statement(PfsSession *session, PfsStatementEvent *slot, uint32_t gate)
+uint32_t
+pfs_history_statement(PfsSession *session, PfsStatementEvent *event, uint32_t slot, uint32_t gate)
 {
 	PfsArena   *arena = session->arena;
 	PfsThread  *thread = session->thread;
+	uint32_t	size = arena->sizes.statements_history;
 
 	if (!pfs_load(&thread->history))
-		return;
-	if ((gate & PFS_WANTS(STATEMENTS_HISTORY)) != 0 && arena->sizes.statements_history > 0)
-	{
-		uint32_t	place = (uint32_t) (pfs_load(&thread->statements_ended) %
-										arena->sizes.statements_history);
-		PfsStatementEvent *row = pfs_thread_statement(arena, thread,
-													  arena->sizes.statement_stack + place);
-
-		pfs_statement_event_copy(row, slot);
-		pfs_copy_bytes(pfs_statement_text(row), pfs_statement_text(slot), slot->text_length);
-		if (slot->message_length > 0)
-			pfs_copy_bytes(pfs_statement_text(row) + arena->sizes.sql_text_length,
-						   pfs_statement_text(slot) + arena->sizes.sql_text_length,
-						   slot->message_length);
-		pfs_add(&thread->statements_ended, 1);
-	}
+		return slot;
 	if ((gate & PFS_WANTS(STATEMENTS_HISTORY_LONG)) != 0 && arena->sizes.statements_history_long > 0)
-		add_long_statement(session, slot);
+		add_long_statement(session, event);
+	if ((gate & PFS_WANTS(STATEMENTS_HISTORY)) != 0 && size > 0)
+	{
+		uint32_t	ended = (uint32_t) (pfs_load(&thread->statements_ended) % size);
+		uint32_t   *shown = pfs_thread_shown(arena, thread) + arena->sizes.statement_stack + ended;
+		uint32_t	oldest = pfs_load(shown);
+
+		pfs_store(shown, slot);
+		pfs_add(&thread->statements_ended, 1);
+		/* until the ring is full, its own share of the slots comes into use */
+		return oldest != PFS_NO_SLOT ? oldest : arena->sizes.statement_stack + ended;
+	}
+	return slot;
 }
 
 void

@@ -27,10 +27,11 @@ typedef struct PfsLongTransaction
 } PfsLongTransaction;
 
 /*
- * Adds an ended statement to the histories that are wanted.  slot: the statement's place in the
- * stack, complete with text and message.  Owner only, inside its seq.
+ * Adds an ended statement, complete with text and message, to the histories that are wanted.
+ * Returns the slot that is free in exchange.  Owner only, inside its seq.
  */
-extern void pfs_history_statement(PfsSession *session, PfsStatementEvent *slot, uint32_t gate);
+extern uint32_t pfs_history_statement(PfsSession *session, PfsStatementEvent *event, uint32_t slot,
+									  uint32_t gate);
 extern void pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event,
 									uint32_t gate);
 

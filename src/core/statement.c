@@ -60,57 +60,116 @@ free_place(PfsSession *session)
 	return NULL;
 }
 
-static int32_t
-free_slot(PfsSession *session)
+/* A new thread starts with the slots in order: stack places first, the rest for the history. */
+static void
+take_over_slots(PfsSession *session)
 {
+	session->slots_of = session->thread->thread_id;
+	memset(session->place_used, 0, sizeof(session->place_used));
 	for (uint32_t i = 0; i < session->arena->sizes.statement_stack; i++)
-		if (!session->slot_used[i])
+		session->free_slot[i] = i;
+}
+
+static int32_t
+free_stack_place(PfsSession *session)
+{
+	if (pfs_unlikely(session->slots_of != session->thread->thread_id))
+		take_over_slots(session);
+	for (uint32_t i = 0; i < session->arena->sizes.statement_stack; i++)
+		if (!session->place_used[i])
 			return (int32_t) i;
 	return -1;
+}
+
+/* Gives the statement its place in the thread's stack, and so the memory for its event. */
+static void
+place_event(PfsSession *session, PfsStatement *statement)
+{
+	statement->place = free_stack_place(session);
+	statement->event = &statement->own_event;
+	if (statement->place < 0)
+		return;
+	session->place_used[statement->place] = 1;
+	statement->slot = session->free_slot[statement->place];
+	statement->event = pfs_thread_statement(session->arena, session->thread, statement->slot);
 }
 
 /* The parent is the transaction if that began inside the parent statement, or if there is none. */
 static void
 set_nesting(const PfsSession *session, PfsStatement *statement)
 {
-	PfsEventHead *head = &statement->event.head;
+	PfsEventHead *head = &statement->event->head;
 	const PfsTransaction *transaction = &session->transaction;
 	const PfsStatement *parent = statement->parent;
+	uint64_t	id = 0;
+	uint8_t		type = PFS_NESTING_NONE;
 
 	while (parent != NULL && !parent->recorded)
 		parent = parent->parent;
-	head->nesting_event_id = parent != NULL ? parent->event.head.event_id : 0;
-	head->nesting_type = parent != NULL ? PFS_NESTING_STATEMENT : PFS_NESTING_NONE;
-	if (transaction->open && transaction->recorded &&
-		transaction->event.head.event_id > head->nesting_event_id)
+	if (parent != NULL)
 	{
-		head->nesting_event_id = transaction->event.head.event_id;
-		head->nesting_type = PFS_NESTING_TRANSACTION;
+		id = parent->event->head.event_id;
+		type = PFS_NESTING_STATEMENT;
 	}
+	if (transaction->open && transaction->recorded && transaction->event.head.event_id > id)
+	{
+		id = transaction->event.head.event_id;
+		type = PFS_NESTING_TRANSACTION;
+	}
+	pfs_store(&head->nesting_event_id, id);
+	pfs_store(&head->nesting_type, type);
 }
 
-/* Gives the statement its event id and its place in the thread's stack. */
+/* Gives the statement its event id. */
 static void
 begin_event(PfsSession *session, PfsStatement *statement, uint32_t gate)
 {
 	PfsThread  *thread = session->thread;
-	int32_t		slot = free_slot(session);
 
 	statement->recorded = false;
-	statement->slot = slot;
-	if (slot >= 0)
-		session->slot_used[slot] = 1;
+	pfs_store(&statement->event->head.event_id, 0);
 	if ((gate & PFS_WANTS(STATEMENTS_CURRENT)) == 0)
 		return;
-	if (slot < 0)
+	if (statement->place < 0)
 	{
 		pfs_lose(session->arena, PFS_LOSS_NESTED);
 		return;
 	}
 	statement->recorded = true;
 	pfs_add(&thread->event_id, 1);
-	statement->event.head.event_id = pfs_load(&thread->event_id);
+	pfs_store(&statement->event->head.event_id, pfs_load(&thread->event_id));
 	set_nesting(session, statement);
+}
+
+/*
+ * The slot is shown nowhere until it is published, so no sequence lock is needed; single words
+ * are stored atomically because a reader may still look at the event that was here before.
+ */
+static void
+fill_event(const PfsSession *session, PfsStatementEvent *event, uint32_t class, bool timed,
+		   PfsTicks start)
+{
+	const PfsThread *thread = session->thread;
+
+	pfs_store(&event->head.thread_id, thread->thread_id);
+	pfs_store(&event->head.end_event_id, 0);
+	pfs_store(&event->head.timer_start, start);
+	pfs_store(&event->head.timer_end, 0);
+	pfs_store(&event->head.timer_wait, 0);
+	pfs_store(&event->head.state, PFS_EVENT_RUNNING);
+	pfs_store(&event->head.timed, timed);
+	pfs_store(&event->head.encoding, (uint8_t) thread->encoding);
+	pfs_store(&event->head.user, thread->user);
+	pfs_store(&event->query_id, 0);
+	pfs_store(&event->used, 0);
+	pfs_store(&event->digest, PFS_DIGEST_NONE);
+	pfs_store(&event->sqlstate, 0);
+	pfs_store(&event->schema, 0);
+	pfs_store(&event->object, 0);
+	pfs_store(&event->text_length, 0);
+	pfs_store(&event->message_length, 0);
+	pfs_store(&event->database, thread->database_id);
+	pfs_store(&event->class, (uint16_t) class);
 }
 
 PfsStatement *
@@ -119,7 +178,7 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 	PfsInstrument *instrument = pfs_statement_instrument(session->arena, class);
 	uint32_t	gate = pfs_load(&session->arena->gate);
 	PfsStatement *statement;
-	PfsStatementEvent *event;
+	PfsStatement *parent = session->running;
 
 	if (!pfs_load(&instrument->enabled))
 		return NULL;
@@ -130,24 +189,11 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 		return NULL;
 	}
 	session->open++;
-	session->last = statement;
-	event = &statement->event;
-	memset(event, 0, offsetof(PfsStatementEvent, counter));
-	event->head.thread_id = session->thread->thread_id;
-	event->head.user = session->thread->user;
-	event->head.encoding = (uint8_t) session->thread->encoding;
-	event->head.state = PFS_EVENT_RUNNING;
-	event->head.timed = pfs_load(&instrument->timed);
-	event->head.timer_start = start;
-	event->class = (uint16_t) class;
-	event->statement_id = next_statement_id(session);
-	event->database = session->thread->database_id;
 	statement->in_use = true;
-	statement->parent = session->running;
+	statement->parent = parent;
 	statement->children = 0;
-	if (statement->parent != NULL)
-		statement->parent->children++;
-	event->level = statement->parent != NULL ? (uint16_t) (statement->parent->event.level + 1) : 0;
+	if (parent != NULL)
+		parent->children++;
 	statement->on_stage_since = start;
 	statement->scope = (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL;
 	statement->wants_digest = (gate & PFS_WANTS(DIGEST)) != 0;
@@ -158,6 +204,11 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 	statement->cpu_start = 0;
 	if (pfs_unlikely((gate & PFS_WANTS(STATEMENTS_CPU)) != 0))
 		statement->cpu_start = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	place_event(session, statement);
+	fill_event(session, statement->event, class, pfs_load(&instrument->timed) != 0, start);
+	pfs_store(&statement->event->level,
+			  parent != NULL ? (uint16_t) (parent->event->level + 1) : (uint16_t) 0);
+	pfs_store(&statement->event->statement_id, next_statement_id(session));
 	begin_event(session, statement, gate);
 	return statement;
 }
@@ -165,34 +216,36 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 void
 pfs_statement_text_set(PfsSession *session, PfsStatement *statement, const char *text, size_t length)
 {
-	PfsStatementEvent *slot;
-
-	if (statement->slot < 0)
+	if (statement->place < 0)
 		return;
 	length = pfs_min(length, (size_t) session->arena->sizes.sql_text_length);
-	slot = pfs_thread_statement(session->arena, session->thread, (uint32_t) statement->slot);
-	if (!enter_recording(session))
+	pfs_copy_bytes(pfs_statement_text(statement->event), text, length);
+	pfs_store(&statement->event->text_length, (uint32_t) length);
+}
+
+void
+pfs_statement_message_set(PfsSession *session, PfsStatement *statement, const char *message,
+						  size_t length)
+{
+	if (statement->place < 0)
 		return;
-	pfs_seq_write_begin(&session->thread->seq);
-	pfs_store(&slot->head.state, PFS_EVENT_EMPTY);	/* not a row until published */
-	pfs_copy_bytes(pfs_statement_text(slot), text, length);
-	pfs_seq_write_end(&session->thread->seq);
-	leave_recording(session);
-	statement->event.text_length = (uint32_t) length;
+	length = pfs_min(length, (size_t) PFS_MESSAGE_LENGTH);
+	pfs_copy_bytes(pfs_statement_text(statement->event) + session->arena->sizes.sql_text_length,
+				   message, length);
+	pfs_store(&statement->event->message_length, (uint32_t) length);
 }
 
 void
 pfs_statement_publish(PfsSession *session, PfsStatement *statement)
 {
-	PfsStatementEvent *slot;
+	PfsThread  *thread = session->thread;
 
 	if (!statement->recorded || !enter_recording(session))
 		return;
-	slot = pfs_thread_statement(session->arena, session->thread, (uint32_t) statement->slot);
-	statement->event.head.epoch = pfs_load_acquire(&session->arena->reset_now);
-	pfs_seq_write_begin(&session->thread->seq);
-	pfs_copy_words(slot, &statement->event, offsetof(PfsStatementEvent, counter));
-	pfs_seq_write_end(&session->thread->seq);
+	pfs_store(&statement->event->head.epoch, pfs_load_acquire(&session->arena->reset_now));
+	pfs_seq_write_begin(&thread->seq);
+	pfs_store(&pfs_thread_shown(session->arena, thread)[statement->place], statement->slot);
+	pfs_seq_write_end(&thread->seq);
 	leave_recording(session);
 }
 
@@ -206,8 +259,8 @@ pfs_statement_refine(PfsSession *session, PfsStatement *statement, uint32_t clas
 		pfs_statement_drop(session, statement);
 		return false;
 	}
-	statement->event.class = (uint16_t) class;
-	statement->event.head.timed = pfs_load(&instrument->timed);
+	pfs_store(&statement->event->class, (uint16_t) class);
+	pfs_store(&statement->event->head.timed, pfs_load(&instrument->timed));
 	return true;
 }
 
@@ -221,13 +274,13 @@ pfs_statement_resume(PfsStatement *statement, PfsTicks now)
 void
 pfs_statement_pause(PfsStatement *statement, PfsTicks now)
 {
-	PfsEventHead *head = &statement->event.head;
+	PfsEventHead *head = &statement->event->head;
 
 	if (statement->on_stage_since == 0)
 		return;
 	if (now > statement->on_stage_since)
-		head->timer_wait += now - statement->on_stage_since;
-	head->timer_end = pfs_max(now, head->timer_start);
+		pfs_store(&head->timer_wait, head->timer_wait + now - statement->on_stage_since);
+	pfs_store(&head->timer_end, pfs_max(now, head->timer_start));
 	statement->on_stage_since = 0;
 }
 
@@ -251,8 +304,8 @@ adopt_children(PfsSession *session, PfsStatement *statement)
 static void
 release(PfsSession *session, PfsStatement *statement)
 {
-	if (statement->slot >= 0)
-		session->slot_used[statement->slot] = 0;
+	if (statement->place >= 0)
+		session->place_used[statement->place] = 0;
 	statement->in_use = false;
 	session->open--;
 	if (session->running == statement)
@@ -266,44 +319,35 @@ release(PfsSession *session, PfsStatement *statement)
 void
 pfs_statement_drop(PfsSession *session, PfsStatement *statement)
 {
-	if (statement->slot >= 0)
-	{
-		PfsStatementEvent *slot = pfs_thread_statement(session->arena, session->thread,
-													   (uint32_t) statement->slot);
-
-		pfs_store(&slot->head.state, PFS_EVENT_EMPTY);
-	}
+	if (statement->place >= 0)
+		pfs_store(&pfs_thread_shown(session->arena, session->thread)[statement->place], PFS_NO_SLOT);
 	release(session, statement);
 }
 
-/* Everything a summary wants to know of the event, in private memory. */
+/* Everything a summary wants to know of the event. */
 static void
 finish_event(PfsSession *session, PfsStatement *statement, PfsTicks end)
 {
-	PfsStatementEvent *event = &statement->event;
+	PfsStatementEvent *event = statement->event;
 
 	if (statement->on_stage_since != 0)
 		pfs_statement_pause(statement, end);
 	if (!event->head.timed)
-		event->head.timer_wait = 0;
+		pfs_store(&event->head.timer_wait, 0);
 	else if (event->head.timer_wait == 0)
-		event->head.timer_wait = 1; /* ended within one tick: still a timed event */
+		pfs_store(&event->head.timer_wait, 1);	/* ended within one tick: still a timed event */
 	if (pfs_unlikely(statement->cpu_start != 0))
 	{
 		uint64_t	used = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - statement->cpu_start;
 
 		pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, pfs_ns_to_ticks(used));
 	}
-	event->head.state = PFS_EVENT_ENDED;
-	event->head.end_event_id = pfs_load(&session->thread->event_id);
-	event->head.epoch = pfs_load_acquire(&session->arena->reset_now);
-	event->digest_generation = pfs_load(&session->arena->digest_generation);
 }
 
 static void
 summarise(PfsSession *session, PfsStatement *statement, unsigned bucket)
 {
-	PfsStatementEvent *event = &statement->event;
+	PfsStatementEvent *event = statement->event;
 	PfsStatementCell *cell = pfs_cell(session->arena, session->thread, statement->scope,
 									  PFS_FAMILY_STATEMENTS, event->class, sizeof(*cell));
 
@@ -316,40 +360,45 @@ summarise(PfsSession *session, PfsStatement *statement, unsigned bucket)
 					   bucket);
 }
 
+/* The event is over: it enters the histories, and leaves the stack unless it is the last top one. */
+static void
+retire_event(PfsSession *session, PfsStatement *statement)
+{
+	PfsArena   *arena = session->arena;
+	PfsThread  *thread = session->thread;
+	PfsEventHead *head = &statement->event->head;
+
+	pfs_store(&head->end_event_id, pfs_load(&thread->event_id));
+	pfs_store(&head->epoch, pfs_load_acquire(&arena->reset_now));
+	pfs_store(&head->state, PFS_EVENT_ENDED);
+	session->free_slot[statement->place] =
+		pfs_history_statement(session, statement->event, statement->slot, pfs_load(&arena->gate));
+	pfs_store(&pfs_thread_shown(arena, thread)[statement->place],
+			  statement->event->level == 0 && statement->place == 0 ? statement->slot : PFS_NO_SLOT);
+}
+
 void
 pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 {
 	PfsArena   *arena = session->arena;
 	PfsThread  *thread = session->thread;
-	PfsStatementEvent *event = &statement->event;
-	PfsStatementEvent *slot = NULL;
+	PfsStatementEvent *event = statement->event;
 	unsigned	bucket;
 
-	finish_event(session, statement, end);
 	if (!enter_recording(session))
 	{
 		release(session, statement);
 		return;
 	}
-	bucket = pfs_bucket_of(event->head.timer_wait);
-	if (statement->slot >= 0)
-		slot = pfs_thread_statement(arena, thread, (uint32_t) statement->slot);
 	pfs_seq_write_begin(&thread->seq);
+	finish_event(session, statement, end);
+	bucket = pfs_bucket_of(event->head.timer_wait);
 	summarise(session, statement, bucket);
 	if (statement->recorded)
-	{
-		/* a nested statement leaves the stack; the last top one stays to be seen */
-		pfs_statement_event_copy(slot, event);
-		if (event->message_length > 0)
-			pfs_copy_bytes(pfs_statement_text(slot) + arena->sizes.sql_text_length,
-						   statement->message, event->message_length);
-		pfs_history_statement(session, slot, pfs_load(&arena->gate));
-		if (event->level > 0 || statement->slot > 0)
-			pfs_store(&slot->head.state, PFS_EVENT_EMPTY);
-	}
+		retire_event(session, statement);
 	pfs_seq_write_end(&thread->seq);
-	if (event->digest > PFS_DIGEST_OTHERS && slot != NULL)
-		pfs_digest_sample(arena, event->digest, pfs_statement_text(slot), event->text_length,
+	if (event->digest > PFS_DIGEST_OTHERS && statement->place >= 0)
+		pfs_digest_sample(arena, event->digest, pfs_statement_text(event), event->text_length,
 						  event->head.timer_wait, event->head.timer_end);
 	leave_recording(session);
 	release(session, statement);

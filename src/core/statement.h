@@ -24,17 +24,18 @@
 
 typedef struct PfsStatement
 {
-	PfsStatementEvent event;
+	PfsStatementEvent *event;	/* in the thread's slot, or own_event when the stack is full */
 	struct PfsStatement *parent;	/* statement that was running when this one started */
 	PfsTicks	on_stage_since; /* 0 = off stage: suspended cursor */
 	uint64_t	cpu_start;		/* nanoseconds; consumer events_statements_cpu */
 	uint32_t	children;		/* open statements whose parent this is */
-	int32_t		slot;			/* in the thread's statement stack, -1 = none */
+	int32_t		place;			/* in the thread's statement stack, -1 = none */
+	uint32_t	slot;			/* the thread's slot that holds event and text */
 	uint8_t		in_use;
 	uint8_t		scope;			/* PfsScope */
 	uint8_t		recorded;		/* has an event id and a row in events_statements_current */
 	uint8_t		wants_digest;
-	char		message[PFS_MESSAGE_LENGTH];
+	PfsStatementEvent own_event;
 
 	/* the host's; cleared by open, otherwise ignored here */
 	const void *host_key;
@@ -67,7 +68,6 @@ typedef struct PfsSession
 	PfsArena   *arena;
 	PfsThread  *thread;			/* NULL = not attached: nothing is recorded */
 	PfsStatement *running;		/* innermost statement on stage */
-	PfsStatement *last;			/* newest one opened, hint for a free place */
 	uint32_t	open;			/* statements open */
 	bool		busy;			/* inside a recording function */
 	PfsClaim	statement_ids;
@@ -75,7 +75,9 @@ typedef struct PfsSession
 	PfsClaim	statement_texts;
 	PfsClaim	transactions_long;
 	PfsTransaction transaction;
-	uint8_t		slot_used[PFS_STACK_MAX];
+	uint64_t	slots_of;		/* thread id that the two arrays below belong to */
+	uint8_t		place_used[PFS_STACK_MAX];
+	uint32_t	free_slot[PFS_STACK_MAX];	/* slot for the next statement at a place */
 	PfsStatement statement[PFS_OPEN_STATEMENTS];
 } PfsSession;
 
@@ -115,7 +117,11 @@ extern PfsStatement *pfs_statement_open(PfsSession *session, uint32_t class, Pfs
 extern void pfs_statement_text_set(PfsSession *session, PfsStatement *statement, const char *text,
 								   size_t length);
 
-/* Shows what changed since open in events_statements_current. */
+/* Error message of a statement, cut by the host to PFS_MESSAGE_LENGTH. */
+extern void pfs_statement_message_set(PfsSession *session, PfsStatement *statement,
+									  const char *message, size_t length);
+
+/* Shows the statement in events_statements_current, complete with text and digest. */
 extern void pfs_statement_publish(PfsSession *session, PfsStatement *statement);
 
 /* The class is now known.  False: that class is off, the statement was dropped. */
@@ -126,8 +132,8 @@ pfs_statement_set(PfsStatement *statement, PfsCounter counter, uint64_t value)
 {
 	if (value != 0)
 	{
-		statement->event.counter[counter] = value;
-		statement->event.used |= 1u << counter;
+		pfs_store(&statement->event->counter[counter], value);
+		pfs_store(&statement->event->used, statement->event->used | 1u << counter);
 	}
 }
 
@@ -135,7 +141,7 @@ static inline void
 pfs_statement_count(PfsStatement *statement, PfsCounter counter, uint64_t value)
 {
 	pfs_statement_set(statement, counter,
-					  pfs_statement_counter(&statement->event, counter) + value);
+					  pfs_statement_counter(statement->event, counter) + value);
 }
 
 /* A suspended statement goes on, or goes off stage again. */

@@ -71,24 +71,15 @@ PFS_GROUP(thread_group, thread_columns);
 static PfsText
 running_text(PfsScan *scan, PfsThread *thread)
 {
-	PfsText		none = {NULL, 0, -1};
+	size_t		bytes = scan->arena->statement_slot_bytes;
+	PfsStatementEvent *copy = scan->alloc(scan, bytes);
 
 	for (uint32_t i = 0; i < scan->arena->sizes.statement_stack; i++)
-	{
-		PfsStatementEvent *slot = pfs_thread_statement(scan->arena, thread, i);
-		size_t		bytes = scan->arena->statement_slot_bytes;
-		PfsStatementEvent *copy;
-
-		if (pfs_load(&slot->head.state) != PFS_EVENT_RUNNING || pfs_load(&slot->level) != 0)
-			continue;
-		copy = scan->alloc(scan, bytes);
-		if (!pfs_read_thread(scan->arena, thread, copy, slot, bytes) ||
-			copy->head.state != PFS_EVENT_RUNNING)
-			return none;
-		return (PfsText) {pfs_statement_text(copy),
-			pfs_min(copy->text_length, scan->arena->sizes.sql_text_length), copy->head.encoding};
-	}
-	return none;
+		if (pfs_read_statement(scan->arena, thread, i, copy, bytes) &&
+			copy->head.state == PFS_EVENT_RUNNING && copy->level == 0)
+			return (PfsText) {pfs_statement_text(copy),
+				pfs_min(copy->text_length, scan->arena->sizes.sql_text_length), copy->head.encoding};
+	return (PfsText) {NULL, 0, -1};
 }
 
 static void

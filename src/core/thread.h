@@ -119,7 +119,20 @@ pfs_thread_aggregate(const PfsArena *arena, PfsThread *thread, PfsScope scope)
 							 (size_t) scope * arena->aggregate_bytes);
 }
 
-/* Statement slots of a thread: the stack first, then the history ring. */
+/*
+ * Statement slots of a thread hold one event and its text each.  They are never copied inside the
+ * thread: an event is written where it starts, and when it ends its slot changes places with the
+ * oldest one of the history.  What is shown is told by two arrays of slot numbers: of the
+ * statements in events_statements_current, then of the history ring.
+ */
+#define PFS_NO_SLOT UINT32_MAX
+
+static inline uint32_t *
+pfs_thread_shown(const PfsArena *arena, PfsThread *thread)
+{
+	return (uint32_t *) ((char *) thread + arena->thread_shown_offset);
+}
+
 static inline PfsStatementEvent *
 pfs_thread_statement(const PfsArena *arena, PfsThread *thread, uint32_t slot)
 {

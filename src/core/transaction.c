@@ -36,7 +36,7 @@ pfs_transaction_open(PfsSession *session, PfsTicks start)
 		parent = parent->parent;
 	if (parent != NULL)
 	{
-		event->head.nesting_event_id = parent->event.head.event_id;
+		event->head.nesting_event_id = parent->event->head.event_id;
 		event->head.nesting_type = PFS_NESTING_STATEMENT;
 	}
 	pfs_seq_write_begin(&session->thread->seq);

@@ -319,7 +319,7 @@ pfs_pg_usage_end(PfsStatement *statement)
 		statement->host_base[BASE_TEMP_BLOCKS];
 
 	pfs_statement_set(statement, PFS_COUNTER_TMP_BYTES, blocks * BLCKSZ);
-	if (blocks > 0 && pfs_statement_counter(&statement->event, PFS_COUNTER_CREATED_TMP_DISK_TABLES) == 0)
+	if (blocks > 0 && pfs_statement_counter(statement->event, PFS_COUNTER_CREATED_TMP_DISK_TABLES) == 0)
 		pfs_statement_set(statement, PFS_COUNTER_CREATED_TMP_DISK_TABLES, 1);
 }
 

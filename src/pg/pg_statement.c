@@ -119,13 +119,13 @@ describe(PfsStatement *statement, const char *source, int location, int length, 
 		? public_text(source, location, length, buffer, sizeof(buffer), &bytes)
 		: statement_text(source, location, length, &bytes);
 
-	statement->event.schema = pfs_pg_current_schema();
-	statement->event.object = statement->parent != NULL ? pfs_pg_current_routine() : 0;
-	statement->event.query_id = query_id;
+	statement->event->schema = pfs_pg_current_schema();
+	statement->event->object = statement->parent != NULL ? pfs_pg_current_routine() : 0;
+	statement->event->query_id = query_id;
 	/* an extension's script would fill the digest table with hundreds of rows for nobody */
-	if (statement->wants_digest && !(creating_extension && statement->event.level > 0))
-		statement->event.digest = pfs_pg_digest(query_id, source, location, length);
-	statement->event.digest_generation = pfs_load(&pfs_arena->digest_generation);
+	if (statement->wants_digest && !(creating_extension && statement->event->level > 0))
+		statement->event->digest = pfs_pg_digest(query_id, source, location, length);
+	statement->event->digest_generation = pfs_load(&pfs_arena->digest_generation);
 	pfs_statement_text_set(&pfs_session, statement, text,
 						   pfs_pg_clip(text, bytes, pfs_arena->sizes.sql_text_length));
 }
@@ -245,14 +245,13 @@ store_rows(PfsStatement *statement)
 static void
 find_digest_again(PfsStatement *statement)
 {
-	PfsStatementEvent *event = &statement->event;
+	PfsStatementEvent *event = statement->event;
 	const char *text;
 
-	if (statement->slot < 0 || event->digest <= PFS_DIGEST_OTHERS ||
+	if (statement->place < 0 || event->digest <= PFS_DIGEST_OTHERS ||
 		event->text_length >= pfs_arena->sizes.sql_text_length || CritSectionCount > 0)
 		return;
-	text = pfs_statement_text(pfs_thread_statement(pfs_arena, pfs_session.thread,
-												   (uint32) statement->slot));
+	text = pfs_statement_text(event);
 	if (event->text_length > 0)
 		event->digest = pfs_pg_digest(event->query_id, text, 0, (int) event->text_length);
 }
@@ -262,19 +261,15 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 {
 	if (sqlstate != 0)
 	{
-		statement->event.sqlstate = (uint32) sqlstate;
+		statement->event->sqlstate = (uint32) sqlstate;
 		pfs_statement_set(statement, PFS_COUNTER_ERRORS, 1);
 		if (message != NULL)
-		{
-			size_t		length = pfs_pg_clip(message, strlen(message), PFS_MESSAGE_LENGTH);
-
-			memcpy(statement->message, message, length);
-			statement->event.message_length = (uint32) length;
-		}
+			pfs_statement_message_set(&pfs_session, statement, message,
+									  pfs_pg_clip(message, strlen(message), PFS_MESSAGE_LENGTH));
 		statement->host_rows += statement->host_broken_rows;
 		pfs_pg_usage_end(statement);
 	}
-	else if (pfs_unlikely(statement->event.digest_generation !=
+	else if (pfs_unlikely(statement->event->digest_generation !=
 						  pfs_load(&pfs_arena->digest_generation)))
 		find_digest_again(statement);
 	store_rows(statement);
@@ -283,8 +278,8 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 		pfs_pg_pending = NULL;
 	if (pfs_session.running == statement)
 		pfs_session.running = statement->host_caller;
-	if (statement->event.level == 0)
-		last_end = Max(end, statement->event.head.timer_end);
+	if (statement->event->level == 0)
+		last_end = Max(end, statement->event->head.timer_end);
 	pfs_statement_close(&pfs_session, statement, end);
 }
 
@@ -306,8 +301,8 @@ pfs_pg_top(void)
 		if (!statement->in_use)
 			continue;
 		seen++;
-		if (statement->event.level == 0 &&
-			(top == NULL || statement->event.statement_id > top->event.statement_id))
+		if (statement->event->level == 0 &&
+			(top == NULL || statement->event->statement_id > top->event->statement_id))
 			top = statement;
 	}
 	return top;
@@ -325,7 +320,7 @@ pfs_pg_finish_ended(void)
 		if (statement->in_use && (statement->host_flags & PFS_PG_ENDED))
 		{
 			PfsTicks	end = statement->on_stage_since != 0 ? pfs_now()
-				: statement->event.head.timer_end;
+				: statement->event->head.timer_end;
 
 			pfs_pg_end(statement, end, 0, NULL);
 			if (pfs_session.open == 0)
@@ -499,7 +494,7 @@ static void
 suspend_unless_complete(PfsStatement *statement, uint64 processed, uint64 count)
 {
 	if (count != 0 && processed >= count &&
-		(statement->event.level > 0 || !pfs_pg_has_client))
+		(statement->event->level > 0 || !pfs_pg_has_client))
 		pfs_statement_pause(statement, pfs_now());
 }
 
@@ -513,7 +508,7 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 	if (statement != NULL)
 	{
 		if (statement->on_stage_since == 0)
-			pfs_statement_resume(statement, statement->event.level == 0 ? top_start() : pfs_now());
+			pfs_statement_resume(statement, statement->event->level == 0 ? top_start() : pfs_now());
 		if (guarded)
 			pfs_pg_error_guard(&guard);
 		pfs_pg_enter(statement);
@@ -576,9 +571,9 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 		standard_ExecutorEnd(queryDesc);
 	if (statement == NULL || !statement->in_use)
 		return;
-	if (statement->event.level > 0 || !pfs_pg_has_client)
+	if (statement->event->level > 0 || !pfs_pg_has_client)
 		pfs_pg_end(statement, statement->on_stage_since != 0 ? pfs_now()
-				   : statement->event.head.timer_end, 0, NULL);
+				   : statement->event->head.timer_end, 0, NULL);
 	else
 		statement->host_flags |= PFS_PG_ENDED;
 }
