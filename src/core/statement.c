@@ -288,16 +288,13 @@ pfs_statement_pause(PfsStatement *statement, PfsTicks now)
 static void
 adopt_children(PfsSession *session, PfsStatement *statement)
 {
-	for (uint32_t i = 0; i < PFS_OPEN_STATEMENTS; i++)
+	PFS_EACH_OPEN(session, child)
 	{
-		PfsStatement *child = &session->statement[i];
-
-		if (child->in_use && child->parent == statement)
-		{
-			child->parent = statement->parent;
-			if (child->parent != NULL)
-				child->parent->children++;
-		}
+		if (child->parent != statement)
+			continue;
+		child->parent = statement->parent;
+		if (child->parent != NULL)
+			child->parent->children++;
 	}
 }
 
@@ -321,6 +318,8 @@ pfs_statement_drop(PfsSession *session, PfsStatement *statement)
 {
 	if (statement->place >= 0)
 		pfs_store(&pfs_thread_shown(session->arena, session->thread)[statement->place], PFS_NO_SLOT);
+	if (statement->recorded)
+		pfs_transaction_forget_parent(session, statement->event->head.event_id);
 	release(session, statement);
 }
 

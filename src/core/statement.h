@@ -81,6 +81,13 @@ typedef struct PfsSession
 	PfsStatement statement[PFS_OPEN_STATEMENTS];
 } PfsSession;
 
+/* Visits the open statements; the body may close the one it looks at. */
+#define PFS_EACH_OPEN(session, visited) \
+	for (uint32_t pfs_i = 0, pfs_left = (session)->open; \
+		 pfs_left > 0 && pfs_i < PFS_OPEN_STATEMENTS; pfs_i++) \
+		for (PfsStatement *visited = &(session)->statement[pfs_i]; \
+			 visited != NULL && visited->in_use && pfs_left-- > 0; visited = NULL)
+
 #ifdef PFS_DISABLE_STATEMENT
 #define PFS_BUILT_STATEMENTS 0
 #else
@@ -158,6 +165,9 @@ extern void pfs_statement_drop(PfsSession *session, PfsStatement *statement);
 extern void pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait);
 
 extern void pfs_transaction_open(PfsSession *session, PfsTicks start);
+/* The statement that opened the transaction is dropped: the transaction stands alone. */
+extern void pfs_transaction_forget_parent(PfsSession *session, uint64_t event_id);
+
 extern void pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks end);
 
 /* Counts an error: raised, or caught by a handler.  error: host's number below sizes.errors. */

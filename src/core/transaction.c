@@ -46,6 +46,22 @@ pfs_transaction_open(PfsSession *session, PfsTicks start)
 }
 
 void
+pfs_transaction_forget_parent(PfsSession *session, uint64_t event_id)
+{
+	PfsEventHead *head = &session->transaction.event.head;
+	PfsEventHead *shown;
+
+	if (!session->transaction.open || !session->transaction.recorded ||
+		head->nesting_event_id != event_id)
+		return;
+	head->nesting_event_id = 0;
+	head->nesting_type = PFS_NESTING_NONE;
+	shown = &pfs_thread_transaction(session->arena, session->thread, 0)->head;
+	pfs_store(&shown->nesting_event_id, 0);
+	pfs_store(&shown->nesting_type, PFS_NESTING_NONE);
+}
+
+void
 pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks end)
 {
 	PfsTransaction *transaction = &session->transaction;

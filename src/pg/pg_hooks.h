@@ -93,6 +93,9 @@ extern void pfs_pg_complete_portal(PfsStatement *statement);
 /* Subtransaction of this level aborted, or (level 1) the transaction is over. */
 extern void pfs_pg_forget_level(int level, int sqlstate, const char *message);
 
+/* Subtransaction of this level was released: what it left open belongs to its parent. */
+extern void pfs_pg_merge_level(int level);
+
 /* Portals that outlived their transaction are gone. */
 extern void pfs_pg_forget_suspended(void);
 

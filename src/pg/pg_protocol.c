@@ -149,9 +149,15 @@ ready_for_query(char status)
 	PfsTicks	now;
 
 	pfs_pg_finish_ended();
-	if (query_seen && !extended_seen)
-		tally(PFS_PG_COM_QUERY, time_since_arrival(PFS_PG_COM_QUERY));
 	now = pfs_pg_last_end();
+	if (query_seen && !extended_seen)
+	{
+		PfsTicks	arrival = pfs_pg_arrival();
+
+		if (now < arrival)
+			now = pfs_now();
+		tally(PFS_PG_COM_QUERY, now > arrival ? now - arrival : 1);
+	}
 	pfs_session_state(&pfs_session, status == 'I' ? PFS_THREAD_IDLE : PFS_THREAD_IDLE_IN_TRANSACTION,
 					  now != 0 ? now : pfs_now());
 	extended_seen = query_seen = describing_statement = false;

@@ -294,13 +294,8 @@ pfs_pg_top(void)
 {
 	PfsStatement *top = NULL;
 
-	for (uint32 i = 0, seen = 0; i < PFS_OPEN_STATEMENTS && seen < pfs_session.open; i++)
+	PFS_EACH_OPEN(&pfs_session, statement)
 	{
-		PfsStatement *statement = &pfs_session.statement[i];
-
-		if (!statement->in_use)
-			continue;
-		seen++;
 		if (statement->event->level == 0 &&
 			(top == NULL || statement->event->statement_id > top->event->statement_id))
 			top = statement;
@@ -308,24 +303,19 @@ pfs_pg_top(void)
 	return top;
 }
 
+static PfsTicks
+end_of(const PfsStatement *statement)
+{
+	return statement->on_stage_since != 0 ? pfs_now() : statement->event->head.timer_end;
+}
+
 void
 pfs_pg_finish_ended(void)
 {
-	if (pfs_session.open == 0)
-		return;
-	for (uint32 i = 0; i < PFS_OPEN_STATEMENTS; i++)
+	PFS_EACH_OPEN(&pfs_session, statement)
 	{
-		PfsStatement *statement = &pfs_session.statement[i];
-
-		if (statement->in_use && (statement->host_flags & PFS_PG_ENDED))
-		{
-			PfsTicks	end = statement->on_stage_since != 0 ? pfs_now()
-				: statement->event->head.timer_end;
-
-			pfs_pg_end(statement, end, 0, NULL);
-			if (pfs_session.open == 0)
-				break;
-		}
+		if (statement->host_flags & PFS_PG_ENDED)
+			pfs_pg_end(statement, end_of(statement), 0, NULL);
 	}
 	if (pfs_pg_pending != NULL)
 	{
@@ -339,30 +329,33 @@ pfs_pg_finish_ended(void)
 void
 pfs_pg_forget_level(int level, int sqlstate, const char *message)
 {
-	PfsTicks	now = pfs_now();
-
 	while (pfs_session.running != NULL && pfs_session.running->host_enter_level >= level)
 		pfs_session.running = pfs_session.running->host_caller;
-	for (uint32 i = 0; i < PFS_OPEN_STATEMENTS && pfs_session.open > 0; i++)
+	PFS_EACH_OPEN(&pfs_session, statement)
 	{
-		PfsStatement *statement = &pfs_session.statement[PFS_OPEN_STATEMENTS - 1 - i];
-
-		if (statement->in_use && statement->host_level >= level)
-			pfs_pg_end(statement, now,
+		if (statement->host_level >= level)
+			pfs_pg_end(statement, end_of(statement),
 					   (statement->host_flags & PFS_PG_IN_CALL) ? sqlstate : 0, message);
+	}
+}
+
+void
+pfs_pg_merge_level(int level)
+{
+	PFS_EACH_OPEN(&pfs_session, statement)
+	{
+		statement->host_level = Min(statement->host_level, level - 1);
 	}
 }
 
 void
 pfs_pg_forget_suspended(void)
 {
-	for (uint32 i = 0; i < PFS_OPEN_STATEMENTS && pfs_session.open > 0; i++)
+	PFS_EACH_OPEN(&pfs_session, statement)
 	{
-		PfsStatement *statement = &pfs_session.statement[i];
-
-		if (statement->in_use && (statement->host_flags & PFS_PG_EXECUTOR) &&
+		if ((statement->host_flags & PFS_PG_EXECUTOR) &&
 			(statement->host_flags & (PFS_PG_ENDED | PFS_PG_IN_CALL)) == 0)
-			pfs_pg_end(statement, pfs_now(), 0, NULL);
+			pfs_pg_end(statement, end_of(statement), 0, NULL);
 	}
 }
 
@@ -572,8 +565,7 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 	if (statement == NULL || !statement->in_use)
 		return;
 	if (statement->event->level > 0 || !pfs_pg_has_client)
-		pfs_pg_end(statement, statement->on_stage_since != 0 ? pfs_now()
-				   : statement->event->head.timer_end, 0, NULL);
+		pfs_pg_end(statement, end_of(statement), 0, NULL);
 	else
 		statement->host_flags |= PFS_PG_ENDED;
 }

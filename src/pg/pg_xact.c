@@ -85,7 +85,7 @@ pfs_xact_callback(XactEvent event, void *arg)
 	}
 }
 
-/* An exception handler, or ROLLBACK TO, undid what happened since its level began. */
+/* An abort: an exception handler, or ROLLBACK TO, undid what happened since its level began. */
 static void
 pfs_subxact_callback(SubXactEvent event, SubTransactionId mySubid, SubTransactionId parentSubid,
 					 void *arg)
@@ -94,9 +94,13 @@ pfs_subxact_callback(SubXactEvent event, SubTransactionId mySubid, SubTransactio
 	int			sqlstate = 0;
 	const char *message = NULL;
 
-	if (event != SUBXACT_EVENT_ABORT_SUB || pfs_session.thread == NULL || IsParallelWorker())
+	if (pfs_session.thread == NULL || IsParallelWorker())
 		return;
 	level = GetCurrentTransactionNestLevel();
+	if (event == SUBXACT_EVENT_COMMIT_SUB)
+		pfs_pg_merge_level(level);
+	if (event != SUBXACT_EVENT_ABORT_SUB)
+		return;
 	if (pfs_pg_take_caught(&sqlstate, &message) && pfs_wants(&pfs_session, PFS_GATE_ERRORS))
 		pfs_error_count(&pfs_session, pfs_pg_error_number(sqlstate), true, pfs_now());
 	pfs_pg_forget_level(level, sqlstate, message);
