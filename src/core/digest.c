@@ -411,7 +411,22 @@ count_bucket(PfsArena *arena, PfsDigestCell *cell, unsigned bucket)
 	pfs_store(&cell->count[place], (uint16_t) (pfs_load(&cell->count[place]) + 1));
 }
 
-void
+/* Would this statement's text replace the row's sample?  Kept in the cell until it would. */
+static bool
+is_sample(PfsArena *arena, PfsDigestCell *cell, PfsTicks wait, PfsTicks now)
+{
+	PfsDigest  *digest = pfs_digest(arena, cell->digest);
+	uint64_t	age = pfs_load(&arena->sample_age_ticks);
+
+	if (wait <= pfs_load(&cell->sample_wait) && now < pfs_load(&cell->sample_due))
+		return false;
+	pfs_store(&cell->sample_wait, pfs_max(wait, pfs_load(&digest->sample_wait)));
+	pfs_store(&cell->sample_due, age == 0 ? UINT64_MAX
+			  : pfs_max(now, pfs_load(&digest->sample_seen)) + age);
+	return true;
+}
+
+bool
 pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t number, uint64_t query_id,
 			   const PfsStatementEvent *event, unsigned bucket)
 {
@@ -427,7 +442,7 @@ pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t number, uint64_t que
 		if (cell == NULL)
 		{
 			add_to_row(arena, number, event, bucket);
-			return;
+			return true;
 		}
 		pfs_store(&cell->digest, number);
 		pfs_store(&cell->query_id, query_id);
@@ -440,6 +455,7 @@ pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t number, uint64_t que
 	pfs_store(&cell->last_seen, event->head.timer_end);
 	if (event->head.timed)
 		count_bucket(arena, cell, bucket);
+	return is_sample(arena, cell, event->head.timer_wait, event->head.timer_end);
 }
 
 void

@@ -59,6 +59,8 @@ typedef struct PfsDigestCell
 	PfsStatementStat stat;
 	uint32_t	histogram_generation;
 	uint32_t	spare;
+	PfsTicks	sample_wait;	/* a statement no longer than this, ending before sample_due, is no */
+	PfsTicks	sample_due;		/* news for the row's sample: saves a look at the shared row */
 	uint16_t	bucket[PFS_CELL_BUCKETS];
 	uint16_t	count[PFS_CELL_BUCKETS];
 } PfsDigestCell;
@@ -92,8 +94,8 @@ typedef struct PfsDigestNew
  */
 extern uint32_t pfs_digest_insert(PfsArena *arena, const PfsDigestNew *row);
 
-/* Adds one statement to its cell.  Owner only, inside the thread's seq. */
-extern void pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t digest, uint64_t query_id,
+/* Adds one statement to its cell; true: it may be worth a sample.  Owner only, inside its seq. */
+extern bool pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t digest, uint64_t query_id,
 						   const PfsStatementEvent *event, unsigned bucket);
 
 /* Keeps this statement as the row's sample if it is the first, the slowest or the old one stale. */

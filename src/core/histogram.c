@@ -37,9 +37,10 @@ pfs_histogram_init(void)
 {
 	unsigned	bucket = 0;
 
-	for (int i = 0; i < PFS_BUCKETS; i++)
+	for (int i = 0; i < PFS_BUCKETS; i++)	/* rounded up: the limit itself is inside */
 		pfs_buckets.low[i] = (PfsTicks)
-			(((unsigned __int128) pfs_bucket_low_ps(i) << 32) / pfs_timer.ps_per_tick_q32);
+			((((unsigned __int128) pfs_bucket_low_ps(i) << 32) + pfs_timer.ps_per_tick_q32 - 1) /
+			 pfs_timer.ps_per_tick_q32);
 	pfs_buckets.low[PFS_BUCKETS] = UINT64_MAX;
 	for (unsigned slot = 0; slot < PFS_LENGTH(pfs_buckets.guess); slot++)
 	{

@@ -343,7 +343,8 @@ finish_event(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	}
 }
 
-static void
+/* True: the statement may be worth a sample of its digest. */
+static bool
 summarise(PfsSession *session, PfsStatement *statement, unsigned bucket)
 {
 	PfsStatementEvent *event = statement->event;
@@ -354,7 +355,7 @@ summarise(PfsSession *session, PfsStatement *statement, unsigned bucket)
 		pfs_statement_stat_add(&cell->stat, event->head.timer_wait, event->counter, event->used);
 	if (event->head.timed)
 		pfs_add(&pfs_histogram_cell(session->arena, session->thread)[bucket], 1);
-	if (event->digest != PFS_DIGEST_NONE)
+	return event->digest != PFS_DIGEST_NONE &&
 		pfs_digest_add(session->arena, session->thread, event->digest, event->query_id, event,
 					   bucket);
 }
@@ -383,6 +384,7 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	PfsThread  *thread = session->thread;
 	PfsStatementEvent *event = statement->event;
 	unsigned	bucket;
+	bool		sample;
 
 	if (!enter_recording(session))
 	{
@@ -392,11 +394,11 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	pfs_seq_write_begin(&thread->seq);
 	finish_event(session, statement, end);
 	bucket = pfs_bucket_of(event->head.timer_wait);
-	summarise(session, statement, bucket);
+	sample = summarise(session, statement, bucket);
 	if (statement->recorded)
 		retire_event(session, statement);
 	pfs_seq_write_end(&thread->seq);
-	if (event->digest > PFS_DIGEST_OTHERS && statement->place >= 0)
+	if (pfs_unlikely(sample) && event->digest > PFS_DIGEST_OTHERS && statement->place >= 0)
 		pfs_digest_sample(arena, event->digest, pfs_statement_text(event), event->text_length,
 						  event->head.timer_wait, event->head.timer_end);
 	leave_recording(session);
@@ -406,19 +408,24 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 void
 pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait)
 {
+	PfsThread  *thread = session->thread;
 	PfsInstrument *instrument = pfs_statement_instrument(session->arena, class);
 	uint32_t	gate = pfs_load(&session->arena->gate);
 	PfsStatementCell *cell;
 
 	if (!pfs_load(&instrument->enabled) || !enter_recording(session))
 		return;
-	pfs_seq_write_begin(&session->thread->seq);
-	cell = pfs_cell(session->arena, session->thread,
+	cell = pfs_cell(session->arena, thread,
 					(gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL,
 					PFS_FAMILY_STATEMENTS, class, sizeof(*cell));
-	if (cell != NULL)
-		pfs_timer_stat_add(&cell->stat.timer, pfs_load(&instrument->timed) ? wait : 0);
-	pfs_seq_write_end(&session->thread->seq);
+	if (cell != NULL && (wait == 0 || !pfs_load(&instrument->timed)))
+		pfs_add(&cell->stat.timer.count, 1);	/* one word: consistent by itself */
+	else if (cell != NULL)
+	{
+		pfs_seq_write_begin(&thread->seq);
+		pfs_timer_stat_add(&cell->stat.timer, wait);
+		pfs_seq_write_end(&thread->seq);
+	}
 	leave_recording(session);
 }
 

@@ -88,6 +88,9 @@ extern PfsTicks pfs_pg_last_end(void);
 /* The newest top-level statement that has not ended, or NULL. */
 extern PfsStatement *pfs_pg_top(void);
 
+/* Forgets a statement that was only analysed. */
+extern void pfs_pg_drop(PfsStatement *statement);
+
 extern void pfs_pg_complete_portal(PfsStatement *statement);
 
 /* Subtransaction of this level aborted, or (level 1) the transaction is over. */

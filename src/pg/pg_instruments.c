@@ -6,6 +6,7 @@
 
 #include "pg/pg_instruments.h"
 
+#include "core/statement.h"
 #include "utils/elog.h"
 
 /* Command tags are numbered from 0; not every major has a name for their end. */
@@ -140,16 +141,22 @@ register_command_tags(PfsArena *arena)
 	}
 }
 
+/* Classes that `make DISABLE=...` left out are not registered, so they appear nowhere. */
 void
 pfs_pg_register(PfsArena *arena)
 {
 	fill_errors();
-	for (int i = 0; i < PFS_PG_FIXED_CLASSES; i++)
-		pfs_register(arena, PFS_CLASS_STATEMENT, fixed_classes[i].name, fixed_classes[i].doc,
-					 fixed_classes[i].properties, true, fixed_classes[i].timed);
-	register_command_tags(arena);
-	pfs_register(arena, PFS_CLASS_TRANSACTION, "transaction", "Transactions", 0, true, true);
-	pfs_register(arena, PFS_CLASS_ERROR, "error", "Errors by SQLSTATE", 0, true, false);
+	if (PFS_BUILT_STATEMENTS)
+	{
+		for (int i = 0; i < PFS_PG_FIXED_CLASSES; i++)
+			pfs_register(arena, PFS_CLASS_STATEMENT, fixed_classes[i].name, fixed_classes[i].doc,
+						 fixed_classes[i].properties, true, fixed_classes[i].timed);
+		register_command_tags(arena);
+	}
+	if (PFS_BUILT_TRANSACTIONS)
+		pfs_register(arena, PFS_CLASS_TRANSACTION, "transaction", "Transactions", 0, true, true);
+	if (PFS_BUILT_ERRORS)
+		pfs_register(arena, PFS_CLASS_ERROR, "error", "Errors by SQLSTATE", 0, true, false);
 	for (int i = 0; i < PFS_PG_THREAD_CLASSES; i++)
 		pfs_register_thread_class(arena, thread_classes[i].name, thread_classes[i].doc,
 								  thread_classes[i].foreground, thread_classes[i].singleton);

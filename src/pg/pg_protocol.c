@@ -137,7 +137,7 @@ bind_complete(void)
 	if (unused != NULL)
 	{
 		pfs_pg_pending = NULL;
-		pfs_statement_drop(&pfs_session, unused);
+		pfs_pg_drop(unused);
 	}
 	tally(PFS_PG_COM_BIND, time_since_arrival(PFS_PG_COM_BIND));
 }

@@ -86,13 +86,16 @@ look_up(const Frame *f)
 PfsRef
 pfs_pg_current_routine(void)
 {
-	Frame	   *f = &frame[frames - 1];
+	Frame	   *f;
 	unsigned	place;
 
-	if (frames == 0 || frames > ROUTINE_DEPTH || !OidIsValid(f->function) || !IsTransactionState())
+	if (frames == 0 || frames > ROUTINE_DEPTH)
 		return 0;
+	f = &frame[frames - 1];
 	if (f->name != 0)
 		return f->name;
+	if (!OidIsValid(f->function) || !IsTransactionState())
+		return 0;
 	place = (f->function ^ f->trigger) % ROUTINE_CACHE;
 	if (routine_cache[place].function != f->function ||
 		routine_cache[place].trigger != f->trigger || routine_cache[place].name == 0)

@@ -32,6 +32,10 @@
 
 PfsStatement *pfs_pg_pending = NULL;
 
+/* The newest open top-level statement, if known. */
+static PfsStatement *top_statement = NULL;
+static bool top_known = true;
+
 /* End of the last top-level statement: the next one of the same message starts there. */
 static PfsTicks last_end = 0;
 
@@ -48,6 +52,22 @@ static ExecutorEnd_hook_type prev_ExecutorEnd_hook = NULL;
 
 /* --- helpers --- */
 
+/* A top-level statement is gone: the next older one, if any, is looked up when asked for. */
+static void
+forget_top(const PfsStatement *statement)
+{
+	if (top_statement != statement)
+		return;
+	top_statement = NULL;
+	top_known = pfs_session.open == 0;
+}
+
+static inline bool
+is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 /* The part of a query string that is this statement, without the white space around it. */
 static const char *
 statement_text(const char *source, int location, int length, size_t *bytes)
@@ -55,12 +75,12 @@ statement_text(const char *source, int location, int length, size_t *bytes)
 	const char *text = source + (location > 0 ? location : 0);
 	size_t		left = length > 0 ? (size_t) length : strlen(text);
 
-	while (left > 0 && strchr(" \t\n\r\f\v", text[0]) != NULL)
+	while (left > 0 && is_space(text[0]))
 	{
 		text++;
 		left--;
 	}
-	while (left > 0 && strchr(" \t\n\r\f\v", text[left - 1]) != NULL)
+	while (left > 0 && is_space(text[left - 1]))
 		left--;
 	*bytes = left;
 	return text;
@@ -167,6 +187,8 @@ open_statement(uint32 class, const char *source, int location, int length, uint6
 	describe(statement, source, location, length, query_id);
 	if (!nested)
 	{
+		top_statement = statement;
+		top_known = true;
 		pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE, start);
 		pfs_session.running = statement;	/* parent of the transaction it starts */
 		pfs_pg_transaction_begin(start);
@@ -185,7 +207,10 @@ pfs_pg_claim(uint32 class, const char *source, int location, int length, uint64 
 	{
 		pfs_pg_pending = NULL;
 		if (!pfs_statement_refine(&pfs_session, statement, class))
+		{
+			forget_top(statement);
 			return NULL;
+		}
 		statement->host_flags = flags;
 	}
 	else
@@ -211,23 +236,23 @@ pfs_pg_leave(PfsStatement *statement)
 	pfs_session.running = statement->host_caller;
 }
 
-/* The frame of a query, searched from the newest on: nearly always the first look hits. */
+/* The statement of a query: nearly always the one that was asked for before, or the newest. */
 static PfsStatement *
 find_statement(const QueryDesc *query)
 {
-	PfsStatement *running = pfs_session.running;
+	static PfsStatement *found = NULL;
 
 	if (pfs_session.open == 0)
 		return NULL;
-	if (running != NULL && running->host_key == query && running->in_use)
-		return running;
-	for (uint32 i = 0; i < PFS_OPEN_STATEMENTS; i++)
+	if (found != NULL && found->host_key == query && found->in_use)
+		return found;
+	PFS_EACH_OPEN(&pfs_session, statement)
 	{
-		PfsStatement *statement = &pfs_session.statement[(pfs_session.open - 1 + PFS_OPEN_STATEMENTS - i) %
-														 PFS_OPEN_STATEMENTS];
-
-		if (statement->in_use && statement->host_key == query)
+		if (statement->host_key == query)
+		{
+			found = statement;
 			return statement;
+		}
 	}
 	return NULL;
 }
@@ -281,6 +306,7 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	if (statement->event->level == 0)
 		last_end = Max(end, statement->event->head.timer_end);
 	pfs_statement_close(&pfs_session, statement, end);
+	forget_top(statement);
 }
 
 PfsTicks
@@ -292,15 +318,18 @@ pfs_pg_last_end(void)
 PfsStatement *
 pfs_pg_top(void)
 {
-	PfsStatement *top = NULL;
-
+	if (pfs_likely(top_known))
+		return top_statement;
+	top_statement = NULL;
 	PFS_EACH_OPEN(&pfs_session, statement)
 	{
 		if (statement->event->level == 0 &&
-			(top == NULL || statement->event->statement_id > top->event->statement_id))
-			top = statement;
+			(top_statement == NULL ||
+			 statement->event->statement_id > top_statement->event->statement_id))
+			top_statement = statement;
 	}
-	return top;
+	top_known = true;
+	return top_statement;
 }
 
 static PfsTicks
@@ -322,8 +351,15 @@ pfs_pg_finish_ended(void)
 		PfsStatement *unused = pfs_pg_pending;
 
 		pfs_pg_pending = NULL;	/* parsed, never executed: only its Parse message counts */
-		pfs_statement_drop(&pfs_session, unused);
+		pfs_pg_drop(unused);
 	}
+}
+
+void
+pfs_pg_drop(PfsStatement *statement)
+{
+	pfs_statement_drop(&pfs_session, statement);
+	forget_top(statement);
 }
 
 void

@@ -106,6 +106,20 @@ def conn(cluster: Cluster) -> Iterator[Any]:
         yield connection
 
 
+@pytest.fixture
+def connect() -> Iterator[Callable[..., Any]]:
+    """Makes connections for one test: connect(cluster, **options); closed after it."""
+    made: list[Any] = []
+
+    def make(server: Cluster, **options: Any) -> Any:
+        made.append(server.connect(**options))
+        return made[-1]
+
+    yield make
+    for connection in made:
+        connection.close()
+
+
 # --- what holds for every test --------------------------------------------------------------
 
 _old_logs: list[str] = []
