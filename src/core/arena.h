@@ -111,7 +111,7 @@ typedef struct PfsArena
 	uint32_t	thread_bytes;
 	uint32_t	thread_shown_offset;	/* slot numbers: stack, then history */
 	uint32_t	thread_history_offset;	/* statement slots */
-	uint32_t	thread_transactions_offset; /* transaction slots: current, then history */
+	uint32_t	thread_transactions_offset; /* ring of transaction slots */
 	uint32_t	statement_slot_bytes;
 	uint32_t	text_block;		/* bytes of the text ring claimed at once */
 	uint64_t	text_ring_bytes;
@@ -120,6 +120,7 @@ typedef struct PfsArena
 	/* the switchboard: read by every hook, written by UPDATE and TRUNCATE only */
 	PFS_ALIGNED uint32_t gate;	/* PFS_GATE_*: what the consumers and instruments leave wanted */
 	uint32_t	consumers;		/* bit per consumer, as set */
+	uint32_t	setup_changes;	/* advances when an instrument or consumer changes */
 	uint32_t	reset_now;		/* number of resets so far; see rollup.h */
 	uint32_t	digest_generation;	/* resets of the digest table */
 	uint32_t	digest_histogram_generation;

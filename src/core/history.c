@@ -130,13 +130,7 @@ pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event, u
 	if (!pfs_load(&thread->history))
 		return;
 	if ((gate & PFS_WANTS(TRANSACTIONS_HISTORY)) != 0 && arena->sizes.transactions_history > 0)
-	{
-		uint32_t	place = (uint32_t) (pfs_load(&thread->transactions_ended) %
-										arena->sizes.transactions_history);
-
-		pfs_copy_words(pfs_thread_transaction(arena, thread, 1 + place), event, bytes);
 		pfs_add(&thread->transactions_ended, 1);
-	}
 	if ((gate & PFS_WANTS(TRANSACTIONS_HISTORY_LONG)) != 0 &&
 		arena->sizes.transactions_history_long > 0)
 	{

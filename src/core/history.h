@@ -32,6 +32,8 @@ typedef struct PfsLongTransaction
  */
 extern uint32_t pfs_history_statement(PfsSession *session, PfsStatementEvent *event, uint32_t slot,
 									  uint32_t gate);
+
+/* The same for a transaction, which stands at the head of its thread's ring. */
 extern void pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event,
 									uint32_t gate);
 

@@ -79,7 +79,8 @@ pfs_refresh_gate(PfsArena *arena)
 			if (pfs_load(&instrument->enabled))
 				gate |= class_gate[instrument->class];
 		}
-	pfs_store_release(&arena->gate, gate);
+	pfs_store(&arena->gate, gate);
+	pfs_store_release(&arena->setup_changes, pfs_load(&arena->setup_changes) + 1);
 }
 
 bool

@@ -65,6 +65,7 @@ static void
 take_over_slots(PfsSession *session)
 {
 	session->slots_of = session->thread->thread_id;
+	memset(session->tally_count, 0, sizeof(session->tally_count));
 	memset(session->place_used, 0, sizeof(session->place_used));
 	for (uint32_t i = 0; i < session->arena->sizes.statement_stack; i++)
 		session->free_slot[i] = i;
@@ -81,6 +82,20 @@ free_stack_place(PfsSession *session)
 	return -1;
 }
 
+/* Takes the statement's slot out of the table, under the lock: it may be written again. */
+static void
+hide(PfsSession *session, const PfsStatement *statement)
+{
+	uint32_t   *shown = &pfs_thread_shown(session->arena, session->thread)[statement->place];
+
+	if (pfs_likely(pfs_load(shown) != statement->slot) || !enter_recording(session))
+		return;
+	pfs_seq_write_begin(&session->thread->seq);
+	pfs_store(shown, PFS_NO_SLOT);
+	pfs_seq_write_end(&session->thread->seq);
+	leave_recording(session);
+}
+
 /* Gives the statement its place in the thread's stack, and so the memory for its event. */
 static void
 place_event(PfsSession *session, PfsStatement *statement)
@@ -92,6 +107,7 @@ place_event(PfsSession *session, PfsStatement *statement)
 	session->place_used[statement->place] = 1;
 	statement->slot = session->free_slot[statement->place];
 	statement->event = pfs_thread_statement(session->arena, session->thread, statement->slot);
+	hide(session, statement);
 }
 
 /* The parent is the transaction if that began inside the parent statement, or if there is none. */
@@ -111,9 +127,9 @@ set_nesting(const PfsSession *session, PfsStatement *statement)
 		id = parent->event->head.event_id;
 		type = PFS_NESTING_STATEMENT;
 	}
-	if (transaction->open && transaction->recorded && transaction->event.head.event_id > id)
+	if (transaction->open && transaction->recorded && transaction->event->head.event_id > id)
 	{
-		id = transaction->event.head.event_id;
+		id = transaction->event->head.event_id;
 		type = PFS_NESTING_TRANSACTION;
 	}
 	pfs_store(&head->nesting_event_id, id);
@@ -317,7 +333,7 @@ void
 pfs_statement_drop(PfsSession *session, PfsStatement *statement)
 {
 	if (statement->place >= 0)
-		pfs_store(&pfs_thread_shown(session->arena, session->thread)[statement->place], PFS_NO_SLOT);
+		hide(session, statement);
 	if (statement->recorded)
 		pfs_transaction_forget_parent(session, statement->event->head.event_id);
 	release(session, statement);
@@ -405,6 +421,22 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	release(session, statement);
 }
 
+/* Remembers where a class is counted; what was remembered for an older setup is void. */
+static void
+remember_tally(PfsSession *session, uint32_t class, uint64_t *count)
+{
+	uint32_t	reset = pfs_load(&session->arena->reset_now);
+	uint32_t	setup = pfs_load(&session->arena->setup_changes);
+
+	if (session->slots_of != session->thread->thread_id)
+		take_over_slots(session);
+	if (session->tally_reset != reset || session->tally_setup != setup)
+		memset(session->tally_count, 0, sizeof(session->tally_count));
+	session->tally_reset = reset;
+	session->tally_setup = setup;
+	session->tally_count[class] = count;
+}
+
 void
 pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait)
 {
@@ -419,7 +451,11 @@ pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait)
 					(gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL,
 					PFS_FAMILY_STATEMENTS, class, sizeof(*cell));
 	if (cell != NULL && (wait == 0 || !pfs_load(&instrument->timed)))
-		pfs_add(&cell->stat.timer.count, 1);	/* one word: consistent by itself */
+	{
+		pfs_add(&cell->stat.timer.count, 1);
+		if (class < PFS_TALLY_CLASSES)
+			remember_tally(session, class, &cell->stat.timer.count);
+	}
 	else if (cell != NULL)
 	{
 		pfs_seq_write_begin(&thread->seq);

@@ -21,6 +21,7 @@
 
 #define PFS_OPEN_STATEMENTS 512
 #define PFS_STACK_MAX 256
+#define PFS_TALLY_CLASSES 16	/* the first classes, for which tallies are fast */
 
 typedef struct PfsStatement
 {
@@ -50,7 +51,8 @@ typedef struct PfsStatement
 
 typedef struct PfsTransaction
 {
-	PfsTransactionEvent event;
+	PfsTransactionEvent *event; /* in the thread's slot, or own_event when it makes no row */
+	PfsTransactionEvent own_event;
 	bool		open;
 	bool		recorded;
 	PfsScope	scope;
@@ -75,6 +77,9 @@ typedef struct PfsSession
 	PfsClaim	statement_texts;
 	PfsClaim	transactions_long;
 	PfsTransaction transaction;
+	uint32_t	tally_reset;	/* reset counter and setup changes for which tally_count is valid */
+	uint32_t	tally_setup;
+	uint64_t   *tally_count[PFS_TALLY_CLASSES]; /* where untimed tallies count, NULL = ask */
 	uint64_t	slots_of;		/* thread id that the two arrays below belong to */
 	uint8_t		place_used[PFS_STACK_MAX];
 	uint32_t	free_slot[PFS_STACK_MAX];	/* slot for the next statement at a place */
@@ -163,6 +168,24 @@ extern void pfs_statement_drop(PfsSession *session, PfsStatement *statement);
 
 /* Counts one event of a class that has no row of its own: protocol commands.  wait = 0: untimed. */
 extern void pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait);
+
+/*
+ * Counts another untimed event of a class where the last one counted; false when that is not known
+ * any more: after a reset, a change of the setup tables, in another thread.  One word, so
+ * consistent by itself.
+ */
+static inline bool
+pfs_statement_tally_again(PfsSession *session, uint32_t class)
+{
+	if (pfs_unlikely(session->tally_count[class] == NULL ||
+					 session->tally_reset != pfs_load_acquire(&session->arena->reset_now) ||
+					 session->tally_setup != pfs_load(&session->arena->setup_changes) ||
+					 session->slots_of != session->thread->thread_id ||
+					 !pfs_load(&session->thread->instrumented)))
+		return false;
+	pfs_add(session->tally_count[class], 1);
+	return true;
+}
 
 extern void pfs_transaction_open(PfsSession *session, PfsTicks start);
 /* The statement that opened the transaction is dropped: the transaction stands alone. */

@@ -299,21 +299,29 @@ emit_transaction(PfsScan *scan, PfsTransactionEvent *event)
 	scan->emit(scan, parts);
 }
 
-static void
-scan_transaction_slots(PfsScan *scan, PfsThread *thread, uint32_t first, uint32_t count,
-					   PfsReset reset)
+/*
+ * Copies the transaction shown as current (age 0), or one of the history (age 1 = the newest);
+ * false when there is none.
+ */
+static bool
+read_transaction(PfsArena *arena, PfsThread *thread, uint32_t age, PfsTransactionEvent *to)
 {
-	PfsTransactionEvent copy;
+	uint32_t	ring = arena->sizes.transactions_history + 1;
 
-	for (uint32_t i = first; i < first + count; i++)
+	for (int i = 0; i < PFS_READ_RETRIES; i++)
 	{
-		PfsTransactionEvent *slot = pfs_thread_transaction(scan->arena, thread, i);
+		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
+		uint64_t	ended = pfs_load(&thread->transactions_ended);
+		uint32_t	slot = age == 0 ? pfs_load(&thread->transaction_shown)
+			: age <= ended ? (uint32_t) ((ended - age) % ring) : PFS_NO_SLOT;
 
-		if (pfs_load(&slot->head.state) != PFS_EVENT_EMPTY &&
-			pfs_read_thread(scan->arena, thread, &copy, slot, sizeof(copy)) &&
-			is_row(scan, &copy.head, reset))
-			emit_transaction(scan, &copy);
+		if (slot < ring)
+			pfs_copy_words(to, pfs_thread_transaction(arena, thread, slot), sizeof(*to));
+		if (pfs_seq_read_ok(&thread->seq, begin))
+			return slot < ring;
 	}
+	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
+	return false;
 }
 
 static void
@@ -336,10 +344,16 @@ transactions_scan(PfsScan *scan)
 		if (pfs_load(&thread->owner) == 0 || (one && pfs_load(&thread->thread_id) != wanted))
 			continue;
 		if (scan->table->argument == TABLE_CURRENT)
-			scan_transaction_slots(scan, thread, 0, 1, PFS_RESET_TRANSACTIONS_CURRENT);
-		else
-			scan_transaction_slots(scan, thread, 1, arena->sizes.transactions_history,
-								   PFS_RESET_TRANSACTIONS_HISTORY);
+		{
+			if (read_transaction(arena, thread, 0, &copy) &&
+				is_row(scan, &copy.head, PFS_RESET_TRANSACTIONS_CURRENT))
+				emit_transaction(scan, &copy);
+			continue;
+		}
+		for (uint32_t age = arena->sizes.transactions_history; age > 0; age--)
+			if (read_transaction(arena, thread, age, &copy) &&
+				is_row(scan, &copy.head, PFS_RESET_TRANSACTIONS_HISTORY))
+				emit_transaction(scan, &copy);
 	}
 }
 

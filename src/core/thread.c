@@ -91,12 +91,15 @@ find_account(PfsArena *arena, PfsRef user, PfsRef host)
 }
 
 static void
-hide_statements(PfsArena *arena, PfsThread *thread)
+hide_events(PfsArena *arena, PfsThread *thread)
 {
 	uint32_t   *shown = pfs_thread_shown(arena, thread);
 
 	for (uint32_t i = 0; i < arena->sizes.statement_stack + arena->sizes.statements_history; i++)
 		pfs_store(&shown[i], PFS_NO_SLOT);
+	pfs_store(&thread->transaction_shown, PFS_NO_SLOT);
+	pfs_store(&thread->transactions_ended, 0);
+	pfs_store(&thread->statements_ended, 0);
 }
 
 /* Lock held, inside the slot's seq: everything the present owner recorded leaves the slot. */
@@ -105,9 +108,7 @@ empty_slot(PfsArena *arena, PfsThread *thread)
 {
 	pfs_fold_thread(arena, thread);
 	count_account(arena, thread->account_row, -1);
-	hide_statements(arena, thread);
-	for (uint32_t i = 0; i <= arena->sizes.transactions_history; i++)
-		pfs_store(&pfs_thread_transaction(arena, thread, i)->head.state, PFS_EVENT_EMPTY);
+	hide_events(arena, thread);
 	pfs_store(&thread->thread_id, 0);
 }
 
@@ -150,8 +151,7 @@ describe(PfsArena *arena, PfsThread *thread, const PfsThreadInfo *info)
 	if (program_length > 0)
 		memcpy(thread->program, info->program, program_length);
 	thread->event_id = 0;
-	thread->statements_ended = thread->transactions_ended = 0;
-	hide_statements(arena, thread);
+	hide_events(arena, thread);
 	thread->state = PFS_THREAD_IDLE;
 	thread->state_since = thread->attached_at = pfs_now();
 	decide_switches(arena, thread, info);

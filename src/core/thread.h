@@ -89,7 +89,9 @@ typedef struct PfsThread
 
 	PFS_ALIGNED uint64_t event_id;	/* last one given out */
 	uint64_t	statements_ended;	/* history ring head */
-	uint64_t	transactions_ended;
+	uint64_t	transactions_ended; /* history ring head */
+	uint32_t	transaction_shown;	/* slot of events_transactions_current, or PFS_NO_SLOT */
+	uint32_t	spare_word;
 	uint64_t	digest_folds;	/* advances when a digest cell moves into its row; never goes back */
 	uint64_t	state_since;
 	uint32_t	state;			/* PfsThreadState */
@@ -147,7 +149,10 @@ pfs_statement_text(PfsStatementEvent *slot)
 	return (char *) (slot + 1);
 }
 
-/* Transaction slots: the current one, then the history ring. */
+/*
+ * Transaction slots: a ring of the history's length and one more.  A transaction is written where
+ * it will stay: the slot at the head of the ring, whose old content is no longer shown.
+ */
 static inline PfsTransactionEvent *
 pfs_thread_transaction(const PfsArena *arena, PfsThread *thread, uint32_t slot)
 {

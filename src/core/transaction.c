@@ -6,78 +6,102 @@
 #include "core/rollup.h"
 #include "core/statement.h"
 
+/* Writes what is known at the start; the slot's old event is hidden by then. */
+static void
+fill_event(const PfsSession *session, PfsTransactionEvent *event, PfsTicks start)
+{
+	const PfsThread *thread = session->thread;
+	PfsInstrument *instrument = pfs_instrument(session->arena, session->arena->transaction_instrument);
+
+	pfs_store(&event->head.thread_id, thread->thread_id);
+	pfs_store(&event->head.event_id, 0);
+	pfs_store(&event->head.end_event_id, 0);
+	pfs_store(&event->head.nesting_event_id, 0);
+	pfs_store(&event->head.timer_start, start);
+	pfs_store(&event->head.timer_end, 0);
+	pfs_store(&event->head.timer_wait, 0);
+	pfs_store(&event->head.epoch, pfs_load_acquire(&session->arena->reset_now));
+	pfs_store(&event->head.state, PFS_EVENT_RUNNING);
+	pfs_store(&event->head.nesting_type, PFS_NESTING_NONE);
+	pfs_store(&event->head.timed, pfs_load(&instrument->timed));
+	pfs_store(&event->head.encoding, (uint8_t) thread->encoding);
+	pfs_store(&event->head.user, thread->user);
+	pfs_store(&event->trx_id, 0);
+	pfs_store(&event->savepoints, 0);
+	pfs_store(&event->rollbacks_to_savepoint, 0);
+	pfs_store(&event->releases_of_savepoint, 0);
+	pfs_store(&event->outcome, PFS_TRANSACTION_ACTIVE);
+	pfs_store(&event->read_only, 0);
+	pfs_store(&event->isolation, 0);
+	pfs_store(&event->autocommit, 1);
+	pfs_store(&event->gid_length, 0);
+}
+
+/* The statement during which the transaction began. */
+static void
+set_nesting(const PfsSession *session, PfsEventHead *head)
+{
+	const PfsStatement *parent = session->running;
+
+	while (parent != NULL && !parent->recorded)
+		parent = parent->parent;
+	if (parent == NULL)
+		return;
+	pfs_store(&head->nesting_event_id, parent->event->head.event_id);
+	pfs_store(&head->nesting_type, PFS_NESTING_STATEMENT);
+}
+
 void
 pfs_transaction_open(PfsSession *session, PfsTicks start)
 {
 	PfsTransaction *transaction = &session->transaction;
-	PfsTransactionEvent *event = &transaction->event;
 	PfsArena   *arena = session->arena;
-	PfsInstrument *instrument = pfs_instrument(arena, arena->transaction_instrument);
+	PfsThread  *thread = session->thread;
 	uint32_t	gate = pfs_load(&arena->gate);
-	const PfsStatement *parent = session->running;
+	uint32_t	slot = (uint32_t) (pfs_load(&thread->transactions_ended) %
+								   (arena->sizes.transactions_history + 1));
 
-	memset(event, 0, offsetof(PfsTransactionEvent, gid));
 	transaction->open = true;
 	transaction->scope = (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL;
 	transaction->recorded = (gate & PFS_WANTS(TRANSACTIONS_CURRENT)) != 0;
-	event->head.thread_id = session->thread->thread_id;
-	event->head.user = session->thread->user;
-	event->head.encoding = (uint8_t) session->thread->encoding;
-	event->head.state = PFS_EVENT_RUNNING;
-	event->head.timed = pfs_load(&instrument->timed);
-	event->head.timer_start = start;
-	event->autocommit = 1;
-	event->head.epoch = pfs_load_acquire(&arena->reset_now);
 	if (!transaction->recorded)
-		return;
-	pfs_add(&session->thread->event_id, 1);
-	event->head.event_id = pfs_load(&session->thread->event_id);
-	while (parent != NULL && !parent->recorded)
-		parent = parent->parent;
-	if (parent != NULL)
 	{
-		event->head.nesting_event_id = parent->event->head.event_id;
-		event->head.nesting_type = PFS_NESTING_STATEMENT;
+		transaction->event = &transaction->own_event;
+		fill_event(session, transaction->event, start);
+		return;
 	}
-	pfs_seq_write_begin(&session->thread->seq);
-	pfs_copy_words(pfs_thread_transaction(arena, session->thread, 0), event,
-				   offsetof(PfsTransactionEvent, gid));
-	pfs_seq_write_end(&session->thread->seq);
+	transaction->event = pfs_thread_transaction(arena, thread, slot);
+	pfs_seq_write_begin(&thread->seq);
+	fill_event(session, transaction->event, start);
+	pfs_add(&thread->event_id, 1);
+	pfs_store(&transaction->event->head.event_id, pfs_load(&thread->event_id));
+	set_nesting(session, &transaction->event->head);
+	pfs_store(&thread->transaction_shown, slot);
+	pfs_seq_write_end(&thread->seq);
 }
 
 void
 pfs_transaction_forget_parent(PfsSession *session, uint64_t event_id)
 {
-	PfsEventHead *head = &session->transaction.event.head;
-	PfsEventHead *shown;
+	PfsTransaction *transaction = &session->transaction;
 
-	if (!session->transaction.open || !session->transaction.recorded ||
-		head->nesting_event_id != event_id)
+	if (!transaction->open || !transaction->recorded ||
+		transaction->event->head.nesting_event_id != event_id)
 		return;
-	head->nesting_event_id = 0;
-	head->nesting_type = PFS_NESTING_NONE;
-	shown = &pfs_thread_transaction(session->arena, session->thread, 0)->head;
-	pfs_store(&shown->nesting_event_id, 0);
-	pfs_store(&shown->nesting_type, PFS_NESTING_NONE);
+	pfs_store(&transaction->event->head.nesting_event_id, 0);
+	pfs_store(&transaction->event->head.nesting_type, PFS_NESTING_NONE);
 }
 
 void
 pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks end)
 {
 	PfsTransaction *transaction = &session->transaction;
-	PfsTransactionEvent *event = &transaction->event;
+	PfsTransactionEvent *event = transaction->event;
 	PfsArena   *arena = session->arena;
 	PfsThread  *thread = session->thread;
 	PfsTransactionStat *stat;
 
 	transaction->open = false;
-	event->outcome = (uint8_t) outcome;
-	event->head.state = PFS_EVENT_ENDED;
-	event->head.end_event_id = pfs_load(&thread->event_id);
-	event->head.timer_end = pfs_max(end, event->head.timer_start);
-	event->head.timer_wait = event->head.timed
-		? pfs_max(event->head.timer_end - event->head.timer_start, (PfsTicks) 1) : 0;
-	event->head.epoch = pfs_load_acquire(&arena->reset_now);
 	if (session->busy)
 	{
 		pfs_lose(arena, PFS_LOSS_LOCKER);
@@ -85,17 +109,18 @@ pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks
 	}
 	session->busy = true;
 	pfs_seq_write_begin(&thread->seq);
+	pfs_store(&event->outcome, (uint8_t) outcome);
+	pfs_store(&event->head.state, PFS_EVENT_ENDED);
+	pfs_store(&event->head.end_event_id, pfs_load(&thread->event_id));
+	pfs_store(&event->head.timer_end, pfs_max(end, event->head.timer_start));
+	pfs_store(&event->head.timer_wait, event->head.timed
+			  ? pfs_max(event->head.timer_end - event->head.timer_start, (PfsTicks) 1) : 0);
+	pfs_store(&event->head.epoch, pfs_load_acquire(&arena->reset_now));
 	stat = pfs_transaction_cell(arena, thread, transaction->scope);
 	pfs_timer_stat_add(event->read_only ? &stat->read_only : &stat->read_write,
 					   event->head.timer_wait);
 	if (transaction->recorded)
-	{
-		PfsTransactionEvent *slot = pfs_thread_transaction(arena, thread, 0);
-
-		pfs_copy_words(slot, event, event->gid_length > 0 ? sizeof(*event)
-					   : offsetof(PfsTransactionEvent, gid));
 		pfs_history_transaction(session, event, pfs_load(&arena->gate));
-	}
 	pfs_seq_write_end(&thread->seq);
 	session->busy = false;
 }

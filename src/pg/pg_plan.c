@@ -337,19 +337,53 @@ store_shape(PfsStatement *statement, const Shape *shape)
 					  : PFS_COUNTER_SORT_RANGE, shape->has_scan ? shape->sorts : 0);
 }
 
+/*
+ * Shapes of the plans seen last.  Cached plans come again at the same address; the costs guard
+ * against another plan that has taken it.
+ */
+typedef struct CachedShape
+{
+	const Plan *tree;
+	uint64		query_id;
+	Cost		cost;
+	double		rows;
+	Shape		shape;
+} CachedShape;
+
+#define SHAPES 64				/* power of two */
+
+/* Owner: this process. */
+static CachedShape shape_cache[SHAPES];
+
+static const Shape *
+shape_of(const PlannedStmt *plan)
+{
+	const Plan *tree = plan->planTree;
+	CachedShape *cached = &shape_cache[pfs_hash64((uint64) (uintptr_t) tree) & (SHAPES - 1)];
+	ListCell   *cell;
+
+	if (cached->tree == tree && cached->query_id == (uint64) plan->queryId &&
+		cached->cost == tree->total_cost && cached->rows == tree->plan_rows)
+		return &cached->shape;
+	memset(&cached->shape, 0, sizeof(cached->shape));
+	look_at(plan->planTree, &cached->shape, false, 0);
+	foreach(cell, plan->subplans)
+		look_at((Plan *) lfirst(cell), &cached->shape, false, 0);
+	cached->tree = tree;
+	cached->query_id = (uint64) plan->queryId;
+	cached->cost = tree->total_cost;
+	cached->rows = tree->plan_rows;
+	return &cached->shape;
+}
+
 /* After ExecutorStart: the plan is initialised, its tables are open. */
 void
 pfs_pg_plan_start(PfsStatement *statement, QueryDesc *query)
 {
-	PlannedStmt *plan = query->plannedstmt;
-	Shape		shape = {0};
-	ListCell   *cell;
+	const Shape *shape = shape_of(query->plannedstmt);
 
-	look_at(plan->planTree, &shape, false, 0);
-	foreach(cell, plan->subplans)
-		look_at((Plan *) lfirst(cell), &shape, false, 0);
-	store_shape(statement, &shape);
-	if (shape.sorts > 0 && query->planstate != NULL)
+	store_shape(statement, shape);
+	if (shape->sorts > 0 && query->planstate != NULL)
 		watch_sorts(query->planstate, statement);
 	pfs_pg_usage_start(statement);
 	statement->host_base[BASE_ROWS_READ] = rows_read(query->estate);

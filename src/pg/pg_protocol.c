@@ -25,25 +25,24 @@ static bool query_seen = false; /* something was answered */
 static bool describing_statement = false;	/* ParameterDescription was sent: T or n follows */
 static TimestampTz completed_message = 0;	/* message that the last CommandComplete answered */
 
+/* Counts a message; the clock is read only for classes that are timed. */
 static void
-tally(PfsPgClass class, PfsTicks wait)
-{
-	if (pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
-		pfs_statement_tally(&pfs_session, class, wait);
-}
-
-/* Time of a class that is timed; else no clock is read. */
-static PfsTicks
-time_since_arrival(PfsPgClass class)
+tally(PfsPgClass class)
 {
 	PfsTicks	arrival,
 				now;
 
+	if (pfs_likely(pfs_statement_tally_again(&pfs_session, class)) ||
+		!pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
+		return;
 	if (!pfs_load(&pfs_statement_instrument(pfs_arena, class)->timed))
-		return 0;
+	{
+		pfs_statement_tally(&pfs_session, class, 0);
+		return;
+	}
 	arrival = pfs_pg_arrival();
 	now = pfs_now();
-	return now > arrival ? now - arrival : 1;
+	pfs_statement_tally(&pfs_session, class, now > arrival ? now - arrival : 1);
 }
 
 bool
@@ -76,7 +75,7 @@ command_complete(void)
 	if (statement == NULL)
 	{
 		if (extended)
-			tally(PFS_PG_COM_EXECUTE, time_since_arrival(PFS_PG_COM_EXECUTE));
+			tally(PFS_PG_COM_EXECUTE);
 		return;
 	}
 	extended = extended || (statement->host_flags & PFS_PG_EXTENDED);
@@ -90,7 +89,7 @@ command_complete(void)
 		pfs_pg_finish_ended();
 		return;
 	}
-	tally(PFS_PG_COM_EXECUTE, time_since_arrival(PFS_PG_COM_EXECUTE));
+	tally(PFS_PG_COM_EXECUTE);
 	if (statement->on_stage_since != 0 &&
 		(IsTransactionBlock() || !pfs_pg_sync_is_waiting()))
 		pfs_statement_pause(statement, pfs_now());
@@ -103,7 +102,7 @@ portal_suspended(void)
 
 	if (statement != NULL)
 		pfs_statement_pause(statement, pfs_now());
-	tally(PFS_PG_COM_EXECUTE, time_since_arrival(PFS_PG_COM_EXECUTE));
+	tally(PFS_PG_COM_EXECUTE);
 }
 
 /* RowDescription and NoData answer Describe, unless a simple query's result begins. */
@@ -116,16 +115,14 @@ row_description(char type)
 		describing_statement = false;	/* counted with its ParameterDescription */
 	else if (type == 'n' || (pfs_session.running == NULL &&
 							 (extended_seen || top == NULL || (top->host_flags & PFS_PG_ENDED) == 0)))
-		tally(PFS_PG_COM_DESCRIBE, time_since_arrival(PFS_PG_COM_DESCRIBE));
+		tally(PFS_PG_COM_DESCRIBE);
 }
 
 static void
 parse_complete(void)
 {
-	PfsTicks	wait = time_since_arrival(PFS_PG_COM_PARSE);
-
+	tally(PFS_PG_COM_PARSE);
 	pfs_pg_finish_ended();
-	tally(PFS_PG_COM_PARSE, wait);
 }
 
 static void
@@ -139,7 +136,7 @@ bind_complete(void)
 		pfs_pg_pending = NULL;
 		pfs_pg_drop(unused);
 	}
-	tally(PFS_PG_COM_BIND, time_since_arrival(PFS_PG_COM_BIND));
+	tally(PFS_PG_COM_BIND);
 }
 
 /* The session waits for its client. */
@@ -156,7 +153,8 @@ ready_for_query(char status)
 
 		if (now < arrival)
 			now = pfs_now();
-		tally(PFS_PG_COM_QUERY, now > arrival ? now - arrival : 1);
+		if (pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
+			pfs_statement_tally(&pfs_session, PFS_PG_COM_QUERY, now > arrival ? now - arrival : 1);
 	}
 	pfs_session_state(&pfs_session, status == 'I' ? PFS_THREAD_IDLE : PFS_THREAD_IDLE_IN_TRANSACTION,
 					  now != 0 ? now : pfs_now());
@@ -185,11 +183,11 @@ note_message(char type, const char *body, size_t length)
 			break;
 		case '3':				/* CloseComplete */
 			extended_seen = true;
-			tally(PFS_PG_COM_CLOSE, time_since_arrival(PFS_PG_COM_CLOSE));
+			tally(PFS_PG_COM_CLOSE);
 			break;
 		case 't':				/* ParameterDescription */
 			extended_seen = describing_statement = true;
-			tally(PFS_PG_COM_DESCRIBE, time_since_arrival(PFS_PG_COM_DESCRIBE));
+			tally(PFS_PG_COM_DESCRIBE);
 			break;
 		case 'T':				/* RowDescription */
 		case 'n':				/* NoData */
@@ -201,11 +199,11 @@ note_message(char type, const char *body, size_t length)
 			break;
 		case 'V':				/* FunctionCallResponse */
 			extended_seen = true;
-			tally(PFS_PG_COM_FUNCTION_CALL, time_since_arrival(PFS_PG_COM_FUNCTION_CALL));
+			tally(PFS_PG_COM_FUNCTION_CALL);
 			break;
 		case 'G':				/* CopyInResponse */
 		case 'H':				/* CopyOutResponse */
-			tally(PFS_PG_COM_COPY_DATA, 0);
+			tally(PFS_PG_COM_COPY_DATA);
 			break;
 		case 'I':				/* EmptyQueryResponse */
 			query_seen = true;

@@ -92,7 +92,7 @@ pfs_pg_holds_secret(const Node *utility)
 static void
 count_savepoints(const TransactionStmt *stmt)
 {
-	PfsTransactionEvent *event = &pfs_session.transaction.event;
+	PfsTransactionEvent *event = pfs_session.transaction.event;
 
 	if (!pfs_session.transaction.open)
 		return;

@@ -26,7 +26,7 @@ pfs_pg_transaction_begin(PfsTicks start)
 static void
 end_transaction(PfsTransactionState outcome, PfsTicks now)
 {
-	PfsTransactionEvent *event = &pfs_session.transaction.event;
+	PfsTransactionEvent *event = pfs_session.transaction.event;
 
 	if (!pfs_session.transaction.open)
 		return;

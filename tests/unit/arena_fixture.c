@@ -174,7 +174,7 @@ void
 fixture_transaction(PfsSession *session, bool read_only, PfsTicks wait)
 {
 	pfs_transaction_open(session, FIXTURE_START);
-	session->transaction.event.read_only = read_only;
+	session->transaction.event->read_only = read_only;
 	pfs_transaction_close(session, PFS_TRANSACTION_COMMITTED, FIXTURE_START + wait);
 }
 

@@ -1,0 +1,294 @@
+/*
+ * test_history.c - rings of ended statements: wrap, claims, texts, stopped writers.
+ */
+#include "arena_fixture.h"
+#include "tap.h"
+
+#include "core/history.h"
+
+#define HISTORY "events_statements_history"
+#define LONG "events_statements_history_long"
+
+static PfsArena *
+arena_with_long(uint32_t rows)
+{
+	PfsSizes sizes = fixture_sizes();
+	PfsArena *arena;
+
+	sizes.statements_history_long = rows;
+	arena = fixture_arena(&sizes);
+	pfs_set_consumer(arena, PFS_CONSUMER_STATEMENTS_HISTORY_LONG, true);
+	return arena;
+}
+
+/* A statement whose text tells its number. */
+static void
+numbered(PfsSession *session, uint64_t number, size_t length)
+{
+	char text[80];
+	int n = snprintf(text, sizeof(text), "%" PRIu64 ":", number);
+
+	while (n < (int) length)
+		text[n++] = (char) ('a' + number % 26);
+	text[n] = '\0';
+	fixture_statement(session, 0, 0, number, text);
+}
+
+/* Is this the text that numbered() wrote? */
+static bool
+text_is_of(const char *text, uint64_t number)
+{
+	char *end;
+
+	if (strtoull(text, &end, 10) != number || *end++ != ':')
+		return false;
+	while (*end == (char) ('a' + number % 26))
+		end++;
+	return *end == '\0';
+}
+
+/* Texts that belong to another row; missing ones are not wrong. */
+static uint64_t
+wrong_texts(const Rows *rows, uint64_t *missing)
+{
+	uint64_t wrong = 0;
+
+	*missing = 0;
+	for (int i = 0; i < rows->count; i++)
+	{
+		const char *text = row_text(rows, i, "sql_text");
+
+		*missing += text == NULL;
+		wrong += text != NULL && !text_is_of(text, row_number(rows, i, "timer_wait"));
+	}
+	return wrong;
+}
+
+static void
+test_thread_ring(void)
+{
+	PfsArena *arena = arena_with_long(0);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	uint32_t size = arena->sizes.statements_history;
+	uint64_t missing;
+	Rows *rows;
+
+	for (uint64_t i = 1; i <= 3 * size + 1; i++)
+	{
+		uint64_t want = pfs_min(i, (uint64_t) size);
+
+		numbered(session, i, 10);
+		rows = rows_of(arena, HISTORY);
+		ok((uint64_t) rows->count == want &&
+			   rows_sum(rows, "event_id") == want * (2 * i - want + 1) / 2 &&
+			   wrong_texts(rows, &missing) == 0 && missing == 0,
+		   "after %" PRIu64 " statements the ring has the last ones, each with its text", i);
+		rows_free(rows);
+	}
+	is_u64(table_count(arena, LONG), 0, "a long ring of no rows has none");
+	fixture_detach(session);
+	is_u64(table_count(arena, HISTORY), 0, "the ring ends with its thread");
+	fixture_free(arena);
+}
+
+static void
+test_long_ring(uint32_t size)
+{
+	PfsArena *arena = arena_with_long(size);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	uint64_t n = 3 * size + 7;
+	uint64_t missing;
+	Rows *rows;
+
+	for (uint64_t i = 1; i <= n; i++)
+		numbered(session, i, 60);
+	rows = rows_of(arena, LONG);
+	is_u64((uint64_t) rows->count, size, "a full ring");
+	is_u64(rows_sum(rows, "event_id"), (uint64_t) size * (2 * n - size + 1) / 2, "of the last ones");
+	is_u64(wrong_texts(rows, &missing), 0, "no text is wrong");
+	is_u64(missing, 0, "nor missing");
+	rows_free(rows);
+	fixture_detach(session);
+	is_u64(table_count(arena, LONG), size, "it outlives its threads");
+	table_truncate(arena, LONG);
+	is_u64(table_count(arena, LONG), 0, "TRUNCATE");
+	session = fixture_attach(arena, 0, "bob", "h1");
+	numbered(session, 1, 60);
+	is_u64(table_count(arena, LONG), 1, "what ends later is shown");
+	is_u64(loss_of(arena, PFS_LOSS_HISTORY_LONG), 0, "nothing was lost");
+	fixture_detach(session);
+	fixture_free(arena);
+}
+
+/* A session that slept while the others went round the ring: its claims are void. */
+static void
+test_sleeper(void)
+{
+	PfsArena *arena = arena_with_long(256);
+	PfsSession *sleeper = fixture_attach(arena, 0, "ada", "h1");
+	PfsSession *busy = fixture_attach(arena, 1, "bob", "h1");
+	uint64_t missing;
+	Rows *rows;
+
+	numbered(sleeper, 1, 60);
+	for (uint64_t i = 2; pfs_load(&arena->statements_text_ring.next) <
+						 arena->text_ring_bytes + arena->text_block;
+		 i++)
+		numbered(busy, i, 60);
+	for (uint64_t i = 0; i < 5; i++)
+		numbered(sleeper, 1000000 + i, 60);
+	rows = rows_of(arena, LONG);
+	is_u64(wrong_texts(rows, &missing), 0, "a sleeper does not write over the texts of others");
+	ok(rows_find(rows, "timer_wait", "1000004") >= 0, "its new events are there");
+	ok(row_text(rows, rows_find(rows, "timer_wait", "1000004"), "sql_text") != NULL,
+	   "with their texts");
+	rows_free(rows);
+	fixture_detach(sleeper);
+	fixture_detach(busy);
+	fixture_free(arena);
+}
+
+/* The text ring is smaller than the sum of long texts: the oldest texts are gone, not wrong. */
+static void
+test_overwritten_texts(void)
+{
+	PfsSizes sizes = fixture_sizes();
+	PfsArena *arena;
+	PfsSession *session;
+	uint64_t missing;
+	Rows *rows;
+
+	sizes.statements_history_long = 200;
+	sizes.sql_text_length = 2000;
+	arena = fixture_arena(&sizes);
+	session = fixture_attach(arena, 0, "ada", "h1");
+	pfs_set_consumer(arena, PFS_CONSUMER_STATEMENTS_HISTORY_LONG, true);
+	for (uint64_t i = 1; i <= 200; i++)
+	{
+		PfsStatement *statement = fixture_open(session, 0, 0, "");
+		char text[1500];
+		int n = snprintf(text, sizeof(text), "%" PRIu64 ":", i);
+
+		memset(text + n, (int) ('a' + i % 26), sizeof(text) - (size_t) n);
+		pfs_statement_text_set(session, statement, text, sizeof(text));
+		pfs_statement_close(session, statement, FIXTURE_START + i);
+	}
+	rows = rows_of(arena, LONG);
+	is_u64((uint64_t) rows->count, 200, "all events are there");
+	is_u64(wrong_texts(rows, &missing), 0, "no text is wrong");
+	ok(missing > 100 && missing < 200, "%" PRIu64 " texts are gone", missing);
+	ok(row_text(rows, rows_find(rows, "timer_wait", "200"), "sql_text") != NULL,
+	   "the newest is not");
+	rows_free(rows);
+	fixture_detach(session);
+	fixture_free(arena);
+}
+
+/* A writer stopped in its row: the row is left out, others go round it, the reader comes back. */
+static void
+test_stopped_writer(void)
+{
+	PfsArena *arena = arena_with_long(32);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	PfsLongStatement *row = PFS_AT(arena, arena->statements_long, PfsLongStatement) + 5;
+
+	for (uint64_t i = 1; i <= 32; i++)
+		numbered(session, i, 10);
+	pfs_store(&row->stamp, row->stamp - 1);
+	is_u64(table_count(arena, LONG), 31, "a row in writing is left out");
+	ok(loss_of(arena, PFS_LOSS_UNSTABLE_READS) > 0, "and counted");
+	for (uint64_t i = 33; i <= 64; i++)
+		numbered(session, i, 10);
+	is_u64(loss_of(arena, PFS_LOSS_HISTORY_LONG), 1, "its place is lost for the next round");
+	is_u64(table_count(arena, LONG), 31, "the others were written");
+	pfs_store(&row->stamp, row->stamp + 1);
+	is_u64(table_count(arena, LONG), 32, "when the writer goes on, the row is whole");
+	for (uint64_t i = 65; i <= 96; i++)
+		numbered(session, i, 10);
+	is_u64(table_sum(arena, LONG, "event_id"), 32 * 161 / 2, "and the next round takes it");
+	fixture_detach(session);
+	fixture_free(arena);
+}
+
+/* --- many threads and small rings --- */
+
+#define WRITERS 4
+#define EVENTS 3000
+
+typedef struct Writer
+{
+	PfsArena *arena;
+	uint32_t slot;
+	bool *done;
+	uint64_t wrong;
+	uint64_t rows;
+} Writer;
+
+static void *
+write_events(void *argument)
+{
+	Writer *writer = argument;
+	PfsSession *session = fixture_attach(writer->arena, writer->slot, "ada", "h1");
+
+	for (uint64_t i = 0; i < EVENTS; i++)
+		numbered(session, writer->slot * 1000000 + i, 20 + i % 40);
+	fixture_detach(session);
+	return NULL;
+}
+
+static void *
+read_events(void *argument)
+{
+	Writer *reader = argument;
+	uint64_t missing;
+
+	while (!__atomic_load_n(reader->done, __ATOMIC_ACQUIRE))
+	{
+		Rows *rows = rows_of(reader->arena, LONG);
+
+		reader->wrong += wrong_texts(rows, &missing);
+		reader->rows += (uint64_t) rows->count;
+		rows_free(rows);
+	}
+	return NULL;
+}
+
+static void
+test_threads(uint32_t size)
+{
+	PfsArena *arena = arena_with_long(size);
+	bool done = false;
+	Writer writer[WRITERS];
+	Writer reader = {.arena = arena, .done = &done};
+	pthread_t thread;
+	uint64_t missing;
+	Rows *rows;
+
+	for (uint32_t i = 0; i < WRITERS; i++)
+		writer[i] = (Writer){.arena = arena, .slot = i};
+	pthread_create(&thread, NULL, read_events, &reader);
+	run_threads(WRITERS, write_events, writer, sizeof(Writer));
+	__atomic_store_n(&done, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	rows = rows_of(arena, LONG);
+	ok((uint64_t) rows->count + loss_of(arena, PFS_LOSS_HISTORY_LONG) >= size,
+	   "a ring of %u rows is full", size);
+	is_u64(wrong_texts(rows, &missing), 0, "no text is of another event");
+	is_u64(reader.wrong, 0, "nor was any while they were written");
+	rows_free(rows);
+	fixture_free(arena);
+}
+
+int
+main(void)
+{
+	test_thread_ring();
+	test_long_ring(40);
+	test_long_ring(256);
+	test_sleeper();
+	test_overwritten_texts();
+	test_stopped_writer();
+	test_threads(16);
+	test_threads(300);
+	return done_testing();
+}
