@@ -93,7 +93,7 @@ CREATE FOREIGN TABLE performance_schema.setup_objects (
 	timed text
 ) SERVER performance_schema OPTIONS (table_name 'setup_objects');
 COMMENT ON FOREIGN TABLE performance_schema.setup_objects IS
-	'Which tables and routines are instrumented; most specific rule wins';
+	'Rules for tables and routines, most specific one wins; used by their instruments, which come with the waits';
 COMMENT ON COLUMN performance_schema.setup_objects.object_type IS
 	'FUNCTION, PROCEDURE, TABLE or TRIGGER';
 COMMENT ON COLUMN performance_schema.setup_objects.object_schema IS
@@ -342,7 +342,7 @@ COMMENT ON COLUMN performance_schema.events_statements_current.returned_sqlstate
 COMMENT ON COLUMN performance_schema.events_statements_current.message_text IS
 	'Error message, cut to 128 bytes';
 COMMENT ON COLUMN performance_schema.events_statements_current.lock_time IS
-	'Time spent waiting for heavyweight locks, picoseconds';
+	'Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
 COMMENT ON COLUMN performance_schema.events_statements_current.errors IS
 	'1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_current.warnings IS
@@ -352,7 +352,7 @@ COMMENT ON COLUMN performance_schema.events_statements_current.rows_affected IS
 COMMENT ON COLUMN performance_schema.events_statements_current.rows_sent IS
 	'Rows returned to the client or to the caller';
 COMMENT ON COLUMN performance_schema.events_statements_current.rows_examined IS
-	'Rows read from tables; counted where the plan was instrumented anyway';
+	'Rows read from tables, by the server''s own counters; without those of parallel workers';
 COMMENT ON COLUMN performance_schema.events_statements_current.created_tmp_disk_tables IS
 	'Plan nodes that spilled to temporary files, or 1 if only the fact is known';
 COMMENT ON COLUMN performance_schema.events_statements_current.created_tmp_tables IS
@@ -473,7 +473,7 @@ COMMENT ON COLUMN performance_schema.events_statements_history.returned_sqlstate
 COMMENT ON COLUMN performance_schema.events_statements_history.message_text IS
 	'Error message, cut to 128 bytes';
 COMMENT ON COLUMN performance_schema.events_statements_history.lock_time IS
-	'Time spent waiting for heavyweight locks, picoseconds';
+	'Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
 COMMENT ON COLUMN performance_schema.events_statements_history.errors IS
 	'1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_history.warnings IS
@@ -483,7 +483,7 @@ COMMENT ON COLUMN performance_schema.events_statements_history.rows_affected IS
 COMMENT ON COLUMN performance_schema.events_statements_history.rows_sent IS
 	'Rows returned to the client or to the caller';
 COMMENT ON COLUMN performance_schema.events_statements_history.rows_examined IS
-	'Rows read from tables; counted where the plan was instrumented anyway';
+	'Rows read from tables, by the server''s own counters; without those of parallel workers';
 COMMENT ON COLUMN performance_schema.events_statements_history.created_tmp_disk_tables IS
 	'Plan nodes that spilled to temporary files, or 1 if only the fact is known';
 COMMENT ON COLUMN performance_schema.events_statements_history.created_tmp_tables IS
@@ -604,7 +604,7 @@ COMMENT ON COLUMN performance_schema.events_statements_history_long.returned_sql
 COMMENT ON COLUMN performance_schema.events_statements_history_long.message_text IS
 	'Error message, cut to 128 bytes';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.lock_time IS
-	'Time spent waiting for heavyweight locks, picoseconds';
+	'Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.errors IS
 	'1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.warnings IS
@@ -614,7 +614,7 @@ COMMENT ON COLUMN performance_schema.events_statements_history_long.rows_affecte
 COMMENT ON COLUMN performance_schema.events_statements_history_long.rows_sent IS
 	'Rows returned to the client or to the caller';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.rows_examined IS
-	'Rows read from tables; counted where the plan was instrumented anyway';
+	'Rows read from tables, by the server''s own counters; without those of parallel workers';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.created_tmp_disk_tables IS
 	'Plan nodes that spilled to temporary files, or 1 if only the fact is known';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.created_tmp_tables IS
@@ -715,7 +715,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.avg_tim
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.max_timer_wait IS
 	'Longest of statements, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.sum_lock_time IS
-	'Sum: Time spent waiting for heavyweight locks, picoseconds';
+	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.sum_errors IS
 	'Sum: 1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.sum_warnings IS
@@ -725,7 +725,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.sum_row
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.sum_rows_sent IS
 	'Sum: Rows returned to the client or to the caller';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.sum_rows_examined IS
-	'Sum: Rows read from tables; counted where the plan was instrumented anyway';
+	'Sum: Rows read from tables, by the server''s own counters; without those of parallel workers';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.sum_created_tmp_disk_tables IS
 	'Sum: Plan nodes that spilled to temporary files, or 1 if only the fact is known';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.sum_created_tmp_tables IS
@@ -877,7 +877,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_even
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_event_name.max_timer_wait IS
 	'Longest of statements, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_event_name.sum_lock_time IS
-	'Sum: Time spent waiting for heavyweight locks, picoseconds';
+	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_event_name.sum_errors IS
 	'Sum: 1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_event_name.sum_warnings IS
@@ -887,7 +887,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_even
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_event_name.sum_rows_sent IS
 	'Sum: Rows returned to the client or to the caller';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_event_name.sum_rows_examined IS
-	'Sum: Rows read from tables; counted where the plan was instrumented anyway';
+	'Sum: Rows read from tables, by the server''s own counters; without those of parallel workers';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_event_name.sum_created_tmp_disk_tables IS
 	'Sum: Plan nodes that spilled to temporary files, or 1 if only the fact is known';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_event_name.sum_created_tmp_tables IS
@@ -969,7 +969,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_eve
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_event_name.max_timer_wait IS
 	'Longest of statements, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_event_name.sum_lock_time IS
-	'Sum: Time spent waiting for heavyweight locks, picoseconds';
+	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_event_name.sum_errors IS
 	'Sum: 1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_event_name.sum_warnings IS
@@ -979,7 +979,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_eve
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_event_name.sum_rows_sent IS
 	'Sum: Rows returned to the client or to the caller';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_event_name.sum_rows_examined IS
-	'Sum: Rows read from tables; counted where the plan was instrumented anyway';
+	'Sum: Rows read from tables, by the server''s own counters; without those of parallel workers';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_event_name.sum_created_tmp_disk_tables IS
 	'Sum: Plan nodes that spilled to temporary files, or 1 if only the fact is known';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_event_name.sum_created_tmp_tables IS
@@ -1058,7 +1058,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_name.max_timer_wait IS
 	'Longest of statements, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_name.sum_lock_time IS
-	'Sum: Time spent waiting for heavyweight locks, picoseconds';
+	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_name.sum_errors IS
 	'Sum: 1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_name.sum_warnings IS
@@ -1068,7 +1068,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_name.sum_rows_sent IS
 	'Sum: Rows returned to the client or to the caller';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_name.sum_rows_examined IS
-	'Sum: Rows read from tables; counted where the plan was instrumented anyway';
+	'Sum: Rows read from tables, by the server''s own counters; without those of parallel workers';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_name.sum_created_tmp_disk_tables IS
 	'Sum: Plan nodes that spilled to temporary files, or 1 if only the fact is known';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_name.sum_created_tmp_tables IS
@@ -1147,7 +1147,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_name.max_timer_wait IS
 	'Longest of statements, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_name.sum_lock_time IS
-	'Sum: Time spent waiting for heavyweight locks, picoseconds';
+	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_name.sum_errors IS
 	'Sum: 1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_name.sum_warnings IS
@@ -1157,7 +1157,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_name.sum_rows_sent IS
 	'Sum: Rows returned to the client or to the caller';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_name.sum_rows_examined IS
-	'Sum: Rows read from tables; counted where the plan was instrumented anyway';
+	'Sum: Rows read from tables, by the server''s own counters; without those of parallel workers';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_name.sum_created_tmp_disk_tables IS
 	'Sum: Plan nodes that spilled to temporary files, or 1 if only the fact is known';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_name.sum_created_tmp_tables IS
@@ -1233,7 +1233,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_n
 COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_name.max_timer_wait IS
 	'Longest of statements, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_name.sum_lock_time IS
-	'Sum: Time spent waiting for heavyweight locks, picoseconds';
+	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
 COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_name.sum_errors IS
 	'Sum: 1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_name.sum_warnings IS
@@ -1243,7 +1243,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_n
 COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_name.sum_rows_sent IS
 	'Sum: Rows returned to the client or to the caller';
 COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_name.sum_rows_examined IS
-	'Sum: Rows read from tables; counted where the plan was instrumented anyway';
+	'Sum: Rows read from tables, by the server''s own counters; without those of parallel workers';
 COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_name.sum_created_tmp_disk_tables IS
 	'Sum: Plan nodes that spilled to temporary files, or 1 if only the fact is known';
 COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_name.sum_created_tmp_tables IS

@@ -50,7 +50,9 @@ claim_text(PfsSession *session, uint32_t length)
 	PfsArena   *arena = session->arena;
 	uint64_t	position;
 
-	if (claim->end - claim->next < length)
+	/* the second: the ring has come round to this block, it is another session's now */
+	if (claim->end - claim->next < length ||
+		claim->end + arena->text_ring_bytes <= pfs_load(&arena->statements_text_ring.next))
 	{
 		claim->next = pfs_add_shared(&arena->statements_text_ring.next, arena->text_block);
 		claim->end = claim->next + arena->text_block;
@@ -64,6 +66,30 @@ static char *
 text_at(const PfsArena *arena, uint64_t position)
 {
 	return PFS_AT(arena, arena->statements_long_text, char) + position % arena->text_ring_bytes;
+}
+
+static uint64_t
+hash_text(const char *text, size_t length)
+{
+	uint64_t	hash = length;
+	uint64_t	word;
+
+	for (; length >= sizeof(word); length -= sizeof(word), text += sizeof(word))
+	{
+		memcpy(&word, text, sizeof(word));
+		hash = pfs_hash64(hash ^ word);
+	}
+	word = 0;
+	memcpy(&word, text, length);
+	return pfs_hash64(hash ^ word);
+}
+
+/* Check sum of a row's text and message, and of where they lie. */
+static uint32_t
+check_sum(const PfsStatementEvent *event, const char *text, const char *message)
+{
+	return (uint32_t) (hash_text(text, event->text_length) +
+					   3 * hash_text(message, event->message_length));
 }
 
 static void
@@ -81,16 +107,18 @@ add_long_statement(PfsSession *session, PfsStatementEvent *slot)
 		pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
 		return;
 	}
-	__atomic_thread_fence(__ATOMIC_RELEASE);	/* pairs with the reader's second look at stamp */
 	text = length > 0 ? claim_text(session, length) : 0;
+	/* pairs with the reader's second look at the stamp and at the claims of the text ring */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 	pfs_statement_event_copy(&row->event, slot);
 	pfs_store(&row->event.text_position, text);
 	if (length > 0)
 	{
+		const char *message = pfs_statement_text(slot) + arena->sizes.sql_text_length;
+
+		pfs_store(&row->event.head.spare, check_sum(slot, pfs_statement_text(slot), message));
 		pfs_copy_bytes(text_at(arena, text), pfs_statement_text(slot), slot->text_length);
-		pfs_copy_bytes(text_at(arena, text) + slot->text_length,
-					   pfs_statement_text(slot) + arena->sizes.sql_text_length,
-					   slot->message_length);
+		pfs_copy_bytes(text_at(arena, text) + slot->text_length, message, slot->message_length);
 	}
 	pfs_store_release(&row->stamp, 2 * position + 2);
 }
@@ -160,7 +188,7 @@ text_survives(const PfsArena *arena, uint64_t position)
 }
 
 bool
-pfs_long_statement_read(const PfsArena *arena, uint32_t number, PfsStatementEvent *event, char *text)
+pfs_long_statement_read(PfsArena *arena, uint32_t number, PfsStatementEvent *event, char *text)
 {
 	PfsLongStatement *row = long_statement(arena, number);
 
@@ -169,8 +197,13 @@ pfs_long_statement_read(const PfsArena *arena, uint32_t number, PfsStatementEven
 		uint64_t	stamp = pfs_load_acquire(&row->stamp);
 		bool		has_text = false;
 
-		if (stamp == 0 || (stamp & 1) != 0)
+		if (stamp == 0)
 			return false;
+		if ((stamp & 1) != 0)
+		{
+			pfs_cpu_pause();
+			continue;
+		}
 		pfs_statement_event_copy(event, &row->event);
 		if (event->text_length <= arena->sizes.sql_text_length &&
 			event->message_length <= PFS_MESSAGE_LENGTH)
@@ -181,7 +214,8 @@ pfs_long_statement_read(const PfsArena *arena, uint32_t number, PfsStatementEven
 			{
 				pfs_copy_bytes(text, text_at(arena, event->text_position), length);
 				__atomic_thread_fence(__ATOMIC_ACQUIRE);
-				has_text = length > 0 && text_survives(arena, event->text_position);
+				has_text = length > 0 && text_survives(arena, event->text_position) &&
+					event->head.spare == check_sum(event, text, text + event->text_length);
 			}
 		}
 		if (!has_text)
@@ -190,11 +224,12 @@ pfs_long_statement_read(const PfsArena *arena, uint32_t number, PfsStatementEven
 		if (pfs_load(&row->stamp) == stamp)
 			return true;
 	}
+	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	return false;
 }
 
 bool
-pfs_long_transaction_read(const PfsArena *arena, uint32_t number, PfsTransactionEvent *event)
+pfs_long_transaction_read(PfsArena *arena, uint32_t number, PfsTransactionEvent *event)
 {
 	PfsLongTransaction *row = long_transaction(arena, number);
 
@@ -202,12 +237,18 @@ pfs_long_transaction_read(const PfsArena *arena, uint32_t number, PfsTransaction
 	{
 		uint64_t	stamp = pfs_load_acquire(&row->stamp);
 
-		if (stamp == 0 || (stamp & 1) != 0)
+		if (stamp == 0)
 			return false;
+		if ((stamp & 1) != 0)
+		{
+			pfs_cpu_pause();
+			continue;
+		}
 		pfs_copy_words(event, &row->event, sizeof(*event));
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (pfs_load(&row->stamp) == stamp)
 			return true;
 	}
+	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	return false;
 }

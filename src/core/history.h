@@ -5,7 +5,8 @@
  * A long ring is claimed in blocks of PFS_LONG_BLOCK positions, one locked addition a block.  A
  * row carries a stamp, 2 * position + 1 while it is written and + 2 when it is whole, so a reader
  * knows a row that changed under it.  Texts lie in a byte ring of their own, claimed in blocks as
- * well; a text is whole if the ring has not moved on by its own length since.
+ * well; a text is whole if the ring has not moved on by its own length since, and if its check sum
+ * is right: a session that was stopped after its claim may have written over it.
  */
 #ifndef PFS_HISTORY_H
 #define PFS_HISTORY_H
@@ -37,10 +38,9 @@ extern uint32_t pfs_history_statement(PfsSession *session, PfsStatementEvent *ev
 extern void pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event,
 									uint32_t gate);
 
-/* Row at a position of a long ring, copied whole; false when it is empty or being written. */
-extern bool pfs_long_statement_read(const PfsArena *arena, uint32_t row, PfsStatementEvent *event,
+/* Row at a position of a long ring, copied whole; false when it is empty, or (counted) unstable. */
+extern bool pfs_long_statement_read(PfsArena *arena, uint32_t row, PfsStatementEvent *event,
 									char *text);
-extern bool pfs_long_transaction_read(const PfsArena *arena, uint32_t row,
-									  PfsTransactionEvent *event);
+extern bool pfs_long_transaction_read(PfsArena *arena, uint32_t row, PfsTransactionEvent *event);
 
 #endif							/* PFS_HISTORY_H */

@@ -423,10 +423,9 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 
 /* Remembers where a class is counted; what was remembered for an older setup is void. */
 static void
-remember_tally(PfsSession *session, uint32_t class, uint64_t *count)
+remember_tally(PfsSession *session, uint32_t class, PfsStatementCell *cell, uint32_t setup)
 {
-	uint32_t	reset = pfs_load(&session->arena->reset_now);
-	uint32_t	setup = pfs_load(&session->arena->setup_changes);
+	uint32_t	reset = pfs_load(&cell->head.epoch);	/* a reset may have come since */
 
 	if (session->slots_of != session->thread->thread_id)
 		take_over_slots(session);
@@ -434,7 +433,7 @@ remember_tally(PfsSession *session, uint32_t class, uint64_t *count)
 		memset(session->tally_count, 0, sizeof(session->tally_count));
 	session->tally_reset = reset;
 	session->tally_setup = setup;
-	session->tally_count[class] = count;
+	session->tally_count[class] = &cell->stat.timer.count;
 }
 
 void
@@ -442,6 +441,7 @@ pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait)
 {
 	PfsThread  *thread = session->thread;
 	PfsInstrument *instrument = pfs_statement_instrument(session->arena, class);
+	uint32_t	setup = pfs_load_acquire(&session->arena->setup_changes);	/* before what it is about */
 	uint32_t	gate = pfs_load(&session->arena->gate);
 	PfsStatementCell *cell;
 
@@ -454,7 +454,7 @@ pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait)
 	{
 		pfs_add(&cell->stat.timer.count, 1);
 		if (class < PFS_TALLY_CLASSES)
-			remember_tally(session, class, &cell->stat.timer.count);
+			remember_tally(session, class, cell, setup);
 	}
 	else if (cell != NULL)
 	{

@@ -451,7 +451,7 @@ objects_reset(PfsArena *arena, const PfsTable *table)
 
 const PfsTable pfs_table_setup_objects = {
 	.name = "setup_objects",
-	.doc = "Which tables and routines are instrumented; most specific rule wins",
+	.doc = "Rules for tables and routines, most specific one wins; used by their instruments, which come with the waits",
 	.groups = {&object_group},
 	.scan = objects_scan,.reset = objects_reset,
 	.update = objects_update,.insert = objects_insert,.remove = objects_remove,

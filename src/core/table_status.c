@@ -75,6 +75,7 @@ status_reset(PfsArena *arena, const PfsTable *table)
 {
 	for (int i = 0; i < PFS_LOSSES; i++)
 		__atomic_exchange_n(&arena->loss[i], 0, __ATOMIC_RELAXED);
+	__atomic_exchange_n(&pfs_pool_of(arena)->lost, 0, __ATOMIC_RELAXED);
 	return table != NULL;
 }
 

@@ -18,8 +18,8 @@
 #include "core/setup.h"
 #include "core/thread.h"
 #include "fdw/fdw.h"
-#include "fdw/fdw_compat.h"
 #include "pg/pg_arena.h"
+#include "pg/pg_compat.h"
 
 PFS_SQL_FUNCTION(performance_schema_set_instruments);
 PFS_SQL_FUNCTION(performance_schema_set_consumers);
@@ -332,7 +332,7 @@ performance_schema_reset_all(PG_FUNCTION_ARGS)
 	int64		count = 0;
 
 	pfs_fdw_require_preload();
-	for (int i = 0; pfs_tables[i] != NULL; i++)
+	for (int i = 0; pfs_arena != NULL && pfs_tables[i] != NULL; i++)
 	{
 		if (pfs_tables[i]->reset == NULL || pfs_tables[i]->insert != NULL)
 			continue;

@@ -25,8 +25,8 @@
 #include "utils/builtins.h"
 
 #include "fdw/fdw.h"
-#include "fdw/fdw_compat.h"
 #include "pg/pg_arena.h"
+#include "pg/pg_compat.h"
 
 PFS_SQL_FUNCTION(performance_schema_fdw_handler);
 PFS_SQL_FUNCTION(performance_schema_fdw_validator);

@@ -17,8 +17,8 @@
 #include "utils/memutils.h"
 
 #include "fdw/fdw.h"
-#include "fdw/fdw_compat.h"
 #include "pg/pg_arena.h"
+#include "pg/pg_compat.h"
 
 #define JUNK_NAME "performance_schema_old_%d"
 #define OLD_COLUMN (PFS_COLUMN_KEY | PFS_COLUMN_UPDATABLE)

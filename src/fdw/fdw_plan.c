@@ -23,8 +23,8 @@
 
 #include "core/histogram.h"
 #include "fdw/fdw.h"
-#include "fdw/fdw_compat.h"
 #include "pg/pg_arena.h"
+#include "pg/pg_compat.h"
 
 /* Reading anything at all; a row costs more than a stored one, because it is added up. */
 #define SCAN_COST 10.0

@@ -20,7 +20,7 @@
 #include "utils/tuplestore.h"
 
 #include "fdw/fdw.h"
-#include "fdw/fdw_compat.h"
+#include "pg/pg_compat.h"
 
 /* One foreign scan; lives as long as the query. */
 typedef struct FdwScan

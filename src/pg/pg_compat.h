@@ -9,8 +9,11 @@
 
 #include "postgres.h"
 
+#include "commands/explain.h"
 #include "executor/executor.h"
+#include "fmgr.h"
 #include "miscadmin.h"
+#include "optimizer/pathnode.h"
 #include "pgstat.h"
 #include "storage/proc.h"
 #include "utils/rel.h"
@@ -40,19 +43,26 @@ pfs_pg_process_number(void)
 #define PFS_EXECUTOR_RUN_ARGUMENTS queryDesc, direction, count, execute_once
 #endif
 
-/* 16: counters of a table lost their prefix. */
-static inline uint64
-pfs_pg_rows_read(Relation relation)
-{
-	if (relation->pgstat_info == NULL)
-		return 0;
+/* 16: counters of a table or index lost their prefix. */
 #if PG_VERSION_NUM >= 160000
-	return (uint64) relation->pgstat_info->counts.tuples_returned +
-		(uint64) relation->pgstat_info->counts.tuples_fetched;
+#define PFS_PG_TABLE_COUNTER(relation, name) ((relation)->pgstat_info->counts.name)
 #else
-	return (uint64) relation->pgstat_info->t_counts.t_tuples_returned +
-		(uint64) relation->pgstat_info->t_counts.t_tuples_fetched;
+#define PFS_PG_TABLE_COUNTER(relation, name) ((relation)->pgstat_info->t_counts.t_##name)
 #endif
+
+/* Rows the server counts as returned by scans, and as fetched for an index, since its last flush. */
+static inline uint64
+pfs_pg_tuples_returned(Relation relation)
+{
+	return relation == NULL || relation->pgstat_info == NULL ? 0
+		: (uint64) PFS_PG_TABLE_COUNTER(relation, tuples_returned);
+}
+
+static inline uint64
+pfs_pg_tuples_fetched(Relation relation)
+{
+	return relation == NULL || relation->pgstat_info == NULL ? 0
+		: (uint64) PFS_PG_TABLE_COUNTER(relation, tuples_fetched);
 }
 
 /* 17: how much of the client's input is buffered can be asked; before, only whether there is some. */
@@ -79,5 +89,40 @@ pfs_pg_rows_read(Relation relation)
 #else
 #include "utils/queryjumble.h"
 #endif
+
+/* 18: EXPLAIN's state and formatting moved to headers of their own. */
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
+
+/*
+ * Declares a function of SQL.  16 marks these for export itself; before, -fvisibility=hidden would
+ * hide them from the server.
+ */
+#if PG_VERSION_NUM < 160000
+#undef PGDLLEXPORT
+#define PGDLLEXPORT __attribute__((visibility("default")))
+#endif
+#define PFS_SQL_FUNCTION(name) \
+	extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
+	PG_FUNCTION_INFO_V1(name)
+
+/* 17: fdw_restrictinfo (none here); 18: disabled_nodes (none here). */
+static inline ForeignPath *
+pfs_create_foreignscan_path(PlannerInfo *root, RelOptInfo *rel, double rows, Cost startup_cost,
+							Cost total_cost, Relids required_outer)
+{
+#if PG_VERSION_NUM >= 180000
+	return create_foreignscan_path(root, rel, NULL, rows, 0, startup_cost, total_cost, NIL,
+								   required_outer, NULL, NIL, NIL);
+#elif PG_VERSION_NUM >= 170000
+	return create_foreignscan_path(root, rel, NULL, rows, startup_cost, total_cost, NIL,
+								   required_outer, NULL, NIL, NIL);
+#else
+	return create_foreignscan_path(root, rel, NULL, rows, startup_cost, total_cost, NIL,
+								   required_outer, NULL, NIL);
+#endif
+}
 
 #endif							/* PFS_PG_COMPAT_H */

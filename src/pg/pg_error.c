@@ -29,6 +29,18 @@ static MemoryContext message_context = NULL;
 
 /* --- what ends statements --- */
 
+/* Nobody has parsed this text, so it is cut where a password might follow. */
+static size_t
+length_before_password(const char *text)
+{
+	static const char word[] = "password";
+
+	for (const char *at = text; *at != '\0'; at++)
+		if (pg_strncasecmp(at, word, sizeof(word) - 1) == 0)
+			return (size_t) (at - text) + sizeof(word) - 1;
+	return strlen(text);
+}
+
 /* A statement that never came as far as a hook: bad syntax, aborted transaction block. */
 static void
 record_unseen_statement(int sqlstate, const char *message)
@@ -43,7 +55,7 @@ record_unseen_statement(int sqlstate, const char *message)
 	statement = pfs_statement_open(&pfs_session, PFS_PG_SQL_ERROR, Min(start, now));
 	if (statement == NULL)
 		return;
-	length = strlen(debug_query_string);
+	length = length_before_password(debug_query_string);
 	pfs_statement_text_set(&pfs_session, statement, debug_query_string,
 						   pfs_pg_clip(debug_query_string, length,
 									   pfs_arena->sizes.sql_text_length));

@@ -60,6 +60,7 @@ extern size_t pfs_pg_clip(const char *text, size_t length, size_t limit);
 #define PFS_PG_ROWS_SENT 0x40
 #define PFS_PG_EXTENDED 0x80	/* extended protocol */
 #define PFS_PG_SECRET 0x100		/* show only the normalised text */
+#define PFS_PG_INDEXED 0x400	/* its plan reads indexes */
 #define PFS_PG_COMPLETE 0x200	/* the client has its CommandComplete */
 
 /* The statement that parse analysis has opened and nothing has executed yet, or NULL. */

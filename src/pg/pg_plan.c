@@ -52,6 +52,7 @@ static struct
 typedef struct Shape
 {
 	uint32		sequential;		/* scans of tables without an index */
+	uint32		indexed;
 	uint32		full_join;
 	uint32		temporary;
 	uint32		sorts;
@@ -107,6 +108,7 @@ count_scan(Plan *plan, Shape *shape, bool sequential, bool inner_of_loop)
 		shape->first_is_range = !sequential && scans_range(plan);
 	}
 	shape->sequential += sequential;
+	shape->indexed += !sequential;
 	if (sequential && inner_of_loop)
 		shape->full_join++;
 }
@@ -259,15 +261,39 @@ store_sorted_rows(PfsStatement *statement)
 
 /* --- rows that are read --- */
 
-/* From the server's per-table counters, which it keeps for pg_stat_all_tables. */
-static uint64
-rows_read(const EState *estate)
+/* Rows of index scans are counted on the index. */
+static bool
+add_index_rows(PlanState *node, void *arg)
 {
+	uint64	   *rows = arg;
+
+	if (IsA(node, IndexScanState))
+		*rows += pfs_pg_tuples_fetched(((IndexScanState *) node)->iss_RelationDesc);
+	else if (IsA(node, IndexOnlyScanState))
+		*rows += pfs_pg_tuples_returned(((IndexOnlyScanState *) node)->ioss_RelationDesc);
+	if (outerPlanState(node) == NULL && innerPlanState(node) == NULL && node->subPlan == NIL &&
+		node->initPlan == NIL && !IsA(node, AppendState) && !IsA(node, MergeAppendState) &&
+		!IsA(node, SubqueryScanState) && !IsA(node, CustomScanState))
+		return false;			/* a leaf, without the walker's cost */
+	return planstate_tree_walker(node, add_index_rows, arg);
+}
+
+/*
+ * From the server's own counters, which it keeps for pg_stat_all_tables and pg_stat_all_indexes:
+ * of tables read by sequential and bitmap scans, and of indexes.
+ */
+static uint64
+rows_read(const QueryDesc *query, bool has_index)
+{
+	const EState *estate = query->estate;
 	uint64		rows = 0;
 
 	for (Index i = 0; i < estate->es_range_table_size; i++)
 		if (estate->es_relations != NULL && estate->es_relations[i] != NULL)
-			rows += pfs_pg_rows_read(estate->es_relations[i]);
+			rows += pfs_pg_tuples_returned(estate->es_relations[i]) +
+				pfs_pg_tuples_fetched(estate->es_relations[i]);
+	if (has_index && query->planstate != NULL)
+		add_index_rows(query->planstate, &rows);
 	return rows;
 }
 
@@ -386,7 +412,8 @@ pfs_pg_plan_start(PfsStatement *statement, QueryDesc *query)
 	if (shape->sorts > 0 && query->planstate != NULL)
 		watch_sorts(query->planstate, statement);
 	pfs_pg_usage_start(statement);
-	statement->host_base[BASE_ROWS_READ] = rows_read(query->estate);
+	statement->host_flags |= shape->indexed > 0 ? PFS_PG_INDEXED : 0;
+	statement->host_base[BASE_ROWS_READ] = rows_read(query, shape->indexed > 0);
 }
 
 /* Before ExecutorEnd. */
@@ -394,7 +421,7 @@ void
 pfs_pg_plan_end(PfsStatement *statement, QueryDesc *query)
 {
 	Spills		spills = {0};
-	uint64		read = rows_read(query->estate);
+	uint64		read = rows_read(query, (statement->host_flags & PFS_PG_INDEXED) != 0);
 
 	/* a flush of the server's counters in between can make them smaller */
 	if (read > statement->host_base[BASE_ROWS_READ])

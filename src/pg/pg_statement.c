@@ -397,6 +397,43 @@ pfs_pg_forget_suspended(void)
 
 /* --- hooks --- */
 
+static CommandTag
+tag_of(CmdType operation)
+{
+	switch (operation)
+	{
+		case CMD_SELECT:
+			return CMDTAG_SELECT;
+		case CMD_INSERT:
+			return CMDTAG_INSERT;
+		case CMD_UPDATE:
+			return CMDTAG_UPDATE;
+		case CMD_DELETE:
+			return CMDTAG_DELETE;
+		case CMD_MERGE:
+			return CMDTAG_MERGE;
+		default:
+			return CMDTAG_UNKNOWN;
+	}
+}
+
+/* The abstract class becomes the command's: a failure in planning already counts there. */
+static void
+refine_pending(const Query *query)
+{
+	CommandTag	tag = query->utilityStmt != NULL ? CreateCommandTag(query->utilityStmt)
+		: tag_of(query->commandType);
+	PfsStatement *pending = pfs_pg_pending;
+
+	if (pfs_statement_refine(&pfs_session, pending, pfs_pg_class_of_tag(tag)))
+		pfs_statement_publish(&pfs_session, pending);
+	else
+	{
+		pfs_pg_pending = NULL;
+		forget_top(pending);
+	}
+}
+
 /*
  * Opens a client's statement.  In a nested query only the digest is prepared.  The query id is
  * taken before the other hooks run: pg_stat_statements zeroes that of utility statements.
@@ -423,7 +460,7 @@ pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstat
 			pfs_pg_pending = open_statement(PFS_PG_ABSTRACT_QUERY, source, location, length,
 											query_id, flags);
 			if (pfs_pg_pending != NULL)
-				pfs_statement_publish(&pfs_session, pfs_pg_pending);
+				refine_pending(query);
 		}
 		else if (query_id != 0 && !creating_extension)
 			pfs_pg_digest(query_id, source, location, length);
@@ -458,26 +495,6 @@ pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
 	if (pending != NULL)
 		pfs_pg_leave(pending);
 	return result;
-}
-
-static CommandTag
-tag_of(CmdType operation)
-{
-	switch (operation)
-	{
-		case CMD_SELECT:
-			return CMDTAG_SELECT;
-		case CMD_INSERT:
-			return CMDTAG_INSERT;
-		case CMD_UPDATE:
-			return CMDTAG_UPDATE;
-		case CMD_DELETE:
-			return CMDTAG_DELETE;
-		case CMD_MERGE:
-			return CMDTAG_MERGE;
-		default:
-			return CMDTAG_UNKNOWN;
-	}
 }
 
 static PfsStatement *

@@ -364,6 +364,10 @@ class RawClient:
         self.add("H").send()
         return self.read_until(until)
 
+    def call_function(self, oid: int, *values: str) -> list[tuple[str, bytes]]:
+        self.function_call(oid, *values).send()
+        return self.read_until("Z")
+
     def query(self, sql: str, until: str = "Z") -> list[tuple[str, bytes]]:
         self.add("Q", sql.encode() + b"\0").send()
         return self.read_until(until)

@@ -92,6 +92,8 @@ class Bench:
                 continue
             if row.theirs and row.ours and (row.p_calls, row.p_rows) == (row.f_calls, row.f_rows):
                 continue
+            if not row.theirs and row.f_calls == 0:
+                continue  # only failures, which the other does not count
             if row.theirs != row.ours and own_ids:
                 sums = by_word.setdefault(word, [0, 0, 0, 0])
                 for i, value in enumerate((row.p_calls, row.f_calls, row.p_rows, row.f_rows)):
@@ -100,8 +102,6 @@ class Bench:
             if row.theirs and row.ours and in_parts and re.search(FETCHED_IN_PARTS, row.text):
                 assert row.p_calls == row.f_calls, row
                 continue
-            if not row.theirs and row.f_calls == 0:
-                continue  # only failures, which the other does not count
             found.append(row)
         for word, sums in by_word.items():
             if sums[0] != sums[1] or sums[2] != sums[3]:
@@ -374,5 +374,10 @@ def test_cursor_open_at_rollback(bench: Bench) -> None:
         conn.execute("DECLARE c CURSOR FOR SELECT i FROM generate_series(1, 9) i")
         conn.execute("FETCH 3 FROM c")
         conn.execute("ROLLBACK")
-    [row] = [r for r in bench.differences() if "DECLARE" not in str(r[0])]
-    assert (row.theirs, row.f_calls, row.f_rows) == (False, 1, 3)
+    found = bench.observer.execute(
+        "SELECT schema_name, count_star FROM "
+        "performance_schema.events_statements_summary_by_digest "
+        "WHERE sum_rows_sent = 3 AND (digest_text ~ '^DECLARE' OR digest_text IS NULL)"
+    ).fetchall()
+    # before 18 the server gives the query of DECLARE no id: it is in the catch-all row
+    assert found == [(DATABASE if bench.cluster.version() >= 18 else None, 1)]

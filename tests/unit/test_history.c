@@ -131,10 +131,11 @@ test_sleeper(void)
 	Rows *rows;
 
 	numbered(sleeper, 1, 60);
-	for (uint64_t i = 2; pfs_load(&arena->statements_text_ring.next) <
-						 arena->text_ring_bytes + arena->text_block;
-		 i++)
+	for (uint64_t i = 2, after = 0; after < 30; i++)
+	{
 		numbered(busy, i, 60);
+		after += pfs_load(&arena->statements_text_ring.next) > arena->text_ring_bytes;
+	}
 	for (uint64_t i = 0; i < 5; i++)
 		numbered(sleeper, 1000000 + i, 60);
 	rows = rows_of(arena, LONG);
@@ -231,7 +232,7 @@ write_events(void *argument)
 	PfsSession *session = fixture_attach(writer->arena, writer->slot, "ada", "h1");
 
 	for (uint64_t i = 0; i < EVENTS; i++)
-		numbered(session, writer->slot * 1000000 + i, 20 + i % 40);
+		numbered(session, writer->slot * 1000000 + i + 1, 20 + i % 40);
 	fixture_detach(session);
 	return NULL;
 }

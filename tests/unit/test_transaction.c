@@ -15,10 +15,11 @@ test_life(void)
 {
 	PfsArena *arena = fixture_arena(NULL);
 	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
-	PfsTransactionEvent *event = &session->transaction.event;
+	PfsTransactionEvent *event;
 	Rows *rows;
 
 	pfs_transaction_open(session, 100);
+	event = session->transaction.event;
 	rows = rows_of(arena, CURRENT);
 	is_str(row_text(rows, 0, "state"), "ACTIVE", "a transaction runs");
 	is_str(row_text(rows, 0, "isolation_level"), "READ COMMITTED", "isolation level");
