@@ -386,7 +386,7 @@ add_to_row(PfsArena *arena, uint32_t number, const PfsStatementEvent *event, uns
 }
 
 static void
-count_bucket(PfsArena *arena, PfsDigestCell *cell, unsigned bucket)
+count_bucket(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, unsigned bucket)
 {
 	unsigned	place = bucket % PFS_CELL_BUCKETS;
 	uint32_t	generation = pfs_load(&arena->digest_histogram_generation);
@@ -402,6 +402,8 @@ count_bucket(PfsArena *arena, PfsDigestCell *cell, unsigned bucket)
 	{
 		PfsDigest  *digest = pfs_digest(arena, cell->digest);
 
+		pfs_add(&thread->bucket_moves, 1);
+		pfs_fence();			/* as in fold_cell */
 		if (pin(arena, digest, cell->generation))
 			add_to_histogram(arena, digest, cell->bucket[place], cell->count[place]);
 		unpin(digest);
@@ -435,9 +437,13 @@ pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t number, uint64_t que
 
 	if (pfs_unlikely(cell == NULL))
 	{
-		if (number == PFS_DIGEST_NONE ||
-			pfs_load_acquire(&pfs_digest(arena, number)->generation) != generation)
-			number = PFS_DIGEST_OTHERS;	/* truncated between start and end of the statement */
+		/* truncated since the statement started: its row may be another one's by now */
+		if (number != PFS_DIGEST_OTHERS)
+			number = find_in_chain(arena, pfs_load_acquire(chain_head(arena, thread->database_id,
+																	  query_id)),
+								   generation, thread->database_id, query_id);
+		if (number == PFS_DIGEST_NONE)
+			number = PFS_DIGEST_OTHERS;
 		cell = claim_cell(arena, thread, query_id);
 		if (cell == NULL)
 		{
@@ -454,7 +460,7 @@ pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t number, uint64_t que
 	pfs_statement_stat_add(&cell->stat, event->head.timer_wait, event->counter, event->used);
 	pfs_store(&cell->last_seen, event->head.timer_end);
 	if (event->head.timed)
-		count_bucket(arena, cell, bucket);
+		count_bucket(arena, thread, cell, bucket);
 	return is_sample(arena, cell, event->head.timer_wait, event->head.timer_end);
 }
 
@@ -467,7 +473,7 @@ pfs_digest_sample(PfsArena *arena, uint32_t number, const char *text, uint32_t l
 
 	if (number == PFS_DIGEST_NONE || length == 0 ||
 		(pfs_likely(pfs_load(&digest->sample_seen) != 0) && wait <= pfs_load(&digest->sample_wait) &&
-		 (age == 0 || now - pfs_load(&digest->sample_seen) < age)))
+		 (age == 0 || now < pfs_load(&digest->sample_seen) + age)))
 		return;
 	if (!pfs_cas32(&digest->sample_busy, 0, 1))
 		return;					/* another process keeps its own */

@@ -23,7 +23,6 @@ typedef struct DigestCollector
 	uint32_t	rows;
 	uint32_t	generation;
 	uint32_t	histogram_generation;
-	bool		histograms;
 	DigestSum **sum;			/* by digest number */
 } DigestCollector;
 
@@ -33,8 +32,7 @@ sum_of(DigestCollector *c, uint32_t number)
 	if (c->sum[number] == NULL)
 	{
 		c->sum[number] = c->scan->alloc(c->scan, sizeof(DigestSum));
-		if (c->histograms)
-			c->sum[number]->histogram = c->scan->alloc(c->scan, PFS_BUCKETS * sizeof(uint64_t));
+		c->sum[number]->histogram = c->scan->alloc(c->scan, PFS_BUCKETS * sizeof(uint64_t));
 	}
 	return c->sum[number];
 }
@@ -91,13 +89,15 @@ add_row(DigestCollector *c, uint32_t number)
 	}
 }
 
+/* What moved from cells into rows so far; single buckets matter where rows show buckets. */
 static uint64_t
-folds(const PfsArena *arena)
+folds(const PfsArena *arena, bool buckets)
 {
 	uint64_t	sum = 0;
 
 	for (uint32_t i = 0; i < arena->sizes.threads; i++)
-		sum += pfs_load_acquire(&pfs_thread(arena, i)->digest_folds);
+		sum += pfs_load_acquire(&pfs_thread(arena, i)->digest_folds) +
+			(buckets ? pfs_load_acquire(&pfs_thread(arena, i)->bucket_moves) : 0);
 	return sum;
 }
 
@@ -135,25 +135,24 @@ clear(DigestCollector *c)
 #define FOLD_RETRIES 4
 
 static void
-collect(DigestCollector *c, PfsScan *scan, bool histograms)
+collect(DigestCollector *c, PfsScan *scan, bool buckets)
 {
 	PfsArena   *arena = scan->arena;
 	uint64_t	alloc = pfs_load(&arena->digest_alloc);
 
 	c->scan = scan;
-	c->histograms = histograms;
 	c->rows = PFS_DIGEST_OTHERS + 1 + (uint32_t) pfs_min((uint64_t) (uint32_t) alloc,
 														 (uint64_t) arena->sizes.digests);
 	c->sum = scan->alloc(scan, c->rows * sizeof(DigestSum *));
 	for (int i = 0; i < FOLD_RETRIES; i++)
 	{
-		uint64_t	before = folds(arena);
+		uint64_t	before = folds(arena, buckets);
 
 		if (i > 0)
 			clear(c);
 		collect_once(c);
 		pfs_fence();
-		if (folds(arena) == before)
+		if (folds(arena, buckets) == before)
 			return;
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
@@ -266,7 +265,7 @@ by_digest_scan(PfsScan *scan)
 	uint64_t	wanted = 0;
 	bool		one = pfs_scan_number(scan, "queryid", &wanted);
 
-	collect(&c, scan, true);
+	collect(&c, scan, false);
 	for (uint32_t number = PFS_DIGEST_OTHERS; number < c.rows; number++)
 	{
 		const PfsDigest *digest = pfs_digest(scan->arena, number);

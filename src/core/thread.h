@@ -91,7 +91,7 @@ typedef struct PfsThread
 	uint64_t	statements_ended;	/* history ring head */
 	uint64_t	transactions_ended; /* history ring head */
 	uint32_t	transaction_shown;	/* slot of events_transactions_current, or PFS_NO_SLOT */
-	uint32_t	spare_word;
+	uint32_t	bucket_moves;	/* advances when one bucket of a digest cell moves into its row */
 	uint64_t	digest_folds;	/* advances when a digest cell moves into its row; never goes back */
 	uint64_t	state_since;
 	uint32_t	state;			/* PfsThreadState */

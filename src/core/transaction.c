@@ -64,6 +64,11 @@ pfs_transaction_open(PfsSession *session, PfsTicks start)
 	transaction->open = true;
 	transaction->scope = (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL;
 	transaction->recorded = (gate & PFS_WANTS(TRANSACTIONS_CURRENT)) != 0;
+	if (transaction->recorded && session->busy)
+	{
+		pfs_lose(arena, PFS_LOSS_LOCKER);
+		transaction->recorded = false;
+	}
 	if (!transaction->recorded)
 	{
 		transaction->event = &transaction->own_event;

@@ -179,9 +179,14 @@ open_statement(uint32 class, const char *source, int location, int length, uint6
 	if (!nested)
 		pfs_pg_finish_ended();
 	start = nested ? nested_start(query_id) : top_start();
-	statement = pfs_statement_open(&pfs_session, class, start);
+	statement = pfs_wants(&pfs_session, PFS_GATE_STATEMENTS)
+		? pfs_statement_open(&pfs_session, class, start) : NULL;
 	if (statement == NULL)
+	{
+		if (!nested)
+			pfs_pg_transaction_begin(start);
 		return NULL;
+	}
 	statement->host_flags = flags;
 	statement->host_level = GetCurrentTransactionNestLevel();
 	describe(statement, source, location, length, query_id);
@@ -447,7 +452,8 @@ pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstat
 	int			length = query->stmt_len;
 	uint32		flags = PFS_PG_ANALYSED;
 
-	if (pfs_pg_wants(PFS_GATE_STATEMENTS) && source != NULL && !IsParallelWorker())
+	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && source != NULL &&
+		!IsParallelWorker())
 	{
 		if (query->utilityStmt != NULL)
 		{
@@ -520,7 +526,7 @@ pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 {
 	PfsStatement *statement = NULL;
 
-	if (pfs_pg_wants(PFS_GATE_STATEMENTS) && !IsParallelWorker())
+	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker())
 		statement = begin_query(queryDesc);
 	if (statement != NULL)
 		pfs_pg_enter(statement);

@@ -172,8 +172,7 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker() &&
 		context != PROCESS_UTILITY_SUBCOMMAND)
 	{
-		if (pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
-			statement = begin_utility(pstmt, queryString, dest);
+		statement = begin_utility(pstmt, queryString, dest);
 		if (IsA(pstmt->utilityStmt, TransactionStmt))
 			count_savepoints((TransactionStmt *) pstmt->utilityStmt);
 	}

@@ -158,6 +158,7 @@ class Watched:
     """
 
     def __init__(self, cluster: Any, observer: Any, **options: Any) -> None:
+        options.setdefault("prepare_threshold", None)  # else some execution is preceded by Parse
         self.conn = cluster.connect(**options)
         self.observer = observer
         self.pid = self.conn.info.backend_pid

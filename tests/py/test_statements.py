@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 from collections.abc import Callable, Iterator
@@ -217,8 +218,21 @@ def test_nesting(w: Watched) -> None:
     assert top.object_name is None
     inner = [e for e in found if e.nesting_event_level == 1]
     deep = [e for e in found if e.nesting_event_level == 2]
-    assert {e.nesting_event_id for e in inner} == {top.event_id}
-    assert {e.nesting_event_type for e in inner + deep} == {"STATEMENT"}
+    # as in MySQL: the transaction that the statement began is the nearer parent
+    [transaction] = rows(
+        w.observer,
+        "SELECT * FROM performance_schema.events_transactions_history "
+        "WHERE thread_id = %s ORDER BY event_id DESC LIMIT 1",
+        w.thread_id,
+    )
+    assert (transaction.nesting_event_id, transaction.nesting_event_type) == (
+        top.event_id,
+        "STATEMENT",
+    )
+    assert {(e.nesting_event_id, e.nesting_event_type) for e in inner} == {
+        (transaction.event_id, "TRANSACTION")
+    }
+    assert {e.nesting_event_type for e in deep} == {"STATEMENT"}
     assert {(e.object_type, e.object_schema, e.object_name) for e in inner} == {
         ("FUNCTION", "app", "outer_f")
     }
@@ -507,8 +521,8 @@ def test_cpu_time(w: Watched, observer: Any) -> None:
         w.conn.execute("SELECT 1")
         event = w.event(work)
         sleep = w.event("SELECT pg_sleep(0.1)")
-    assert 0.2 * event.timer_wait < event.cpu_time < 1.1 * event.timer_wait
-    assert sleep.cpu_time < 0.2 * sleep.timer_wait
+    assert 0.1 < event.cpu_time / event.timer_wait < 1.1
+    assert sleep.cpu_time / sleep.timer_wait < 0.2
 
 
 # --- time -----------------------------------------------------------------------------------------
@@ -519,7 +533,7 @@ def test_timer_wait(w: Watched, sql: str) -> None:
     """Within 5 %, also of the nested statement."""
     for event in w.run(sql):
         assert 0.2 * PS_PER_S <= event.timer_wait <= 0.21 * PS_PER_S, event
-        assert event.timer_end - event.timer_start == event.timer_wait
+        assert abs(event.timer_end - event.timer_start - event.timer_wait) < 1000  # rounding
 
 
 def test_think_time_of_cursor(w: Watched, observer: Any) -> None:
@@ -560,7 +574,7 @@ def test_think_time_of_portal(raw: RawClient, observer: Any, server: Any) -> Non
 
 
 def test_idle_in_transaction_is_not_statement_time(raw: RawClient, observer: Any) -> None:
-    """Under the extended protocol ExecutorEnd comes with the next Bind: the pause is not counted."""
+    """In the extended protocol ExecutorEnd comes with the next Bind: the pause is not counted."""
     thread_id = one(observer, "SELECT performance_schema.ps_thread_id(%s)", raw.pid)
     raw.query("BEGIN")
     raw.parse("SELECT 41").bind().describe().execute().sync()
@@ -675,6 +689,7 @@ def test_copy_data(raw: RawClient, observer: Any) -> None:
 
 def test_driver(w: Watched, observer: Any) -> None:
     """psycopg: parameters mean the extended protocol; the sixth execution is prepared."""
+    w.conn.prepare_threshold = 5
     before = name_counts(observer, w.thread_id)
     for i in range(10):
         w.conn.execute("SELECT %s::int + 5", (i,))
@@ -728,11 +743,12 @@ def test_terminated_in_the_middle(server: Any, observer: Any) -> None:
     conn = server.connect()
     pid = conn.info.backend_pid
     thread_id = thread_of(observer, conn)
-    runner = threading.Thread(
-        target=lambda: pytest.raises(
-            psycopg.Error, conn.execute, "SELECT pg_sleep(91) AS terminated"
-        )
-    )
+
+    def run() -> None:
+        with contextlib.suppress(psycopg.Error):
+            conn.execute("SELECT pg_sleep(91) AS terminated")
+
+    runner = threading.Thread(target=run)
     runner.start()
     wait_for_state(observer, pid, "wait_event = 'PgSleep'")
     observer.execute(f"SELECT pg_terminate_backend({pid})")

@@ -185,6 +185,28 @@ test_overwritten_texts(void)
 	fixture_free(arena);
 }
 
+/* A session that stopped between its claim and its text writes over the text of another. */
+static void
+test_corrupted_text(void)
+{
+	PfsArena *arena = arena_with_long(32);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	PfsLongStatement *row = PFS_AT(arena, arena->statements_long, PfsLongStatement);
+	Rows *rows;
+
+	numbered(session, 1, 30);
+	numbered(session, 2, 30);
+	*PFS_AT(arena, arena->statements_long_text + row->event.text_position + 29, char) = '!';
+	rows = rows_of(arena, LONG);
+	is_u64((uint64_t) rows->count, 2, "both rows are there");
+	ok(row_text(rows, rows_find(rows, "timer_wait", "1"), "sql_text") == NULL,
+	   "a text that was written over is missing, not wrong");
+	ok(row_text(rows, rows_find(rows, "timer_wait", "2"), "sql_text") != NULL, "the other is not");
+	rows_free(rows);
+	fixture_detach(session);
+	fixture_free(arena);
+}
+
 /* A writer stopped in its row: the row is left out, others go round it, the reader comes back. */
 static void
 test_stopped_writer(void)
@@ -288,6 +310,7 @@ main(void)
 	test_long_ring(256);
 	test_sleeper();
 	test_overwritten_texts();
+	test_corrupted_text();
 	test_stopped_writer();
 	test_threads(16);
 	test_threads(300);

@@ -1,0 +1,1 @@
+# taken by helper 7

@@ -1,0 +1,184 @@
+"""Error summaries: raised and handled errors by thread, account, user, host and server."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from helpers import Watched, instruments, one, rows, wait_gone
+
+LEVELS = ("thread", "account", "user", "host")
+
+
+@pytest.fixture
+def w(cluster: Any, conn: Any) -> Iterator[Watched]:
+    """A session of a user of its own, so that sums by user start at a known value."""
+    cluster.psql(
+        "DO $$ BEGIN CREATE ROLE err_user LOGIN; EXCEPTION WHEN duplicate_object THEN END $$; "
+        "CREATE TABLE IF NOT EXISTS err_t (a int PRIMARY KEY); GRANT ALL ON err_t TO err_user; "
+        "INSERT INTO err_t VALUES (1) ON CONFLICT DO NOTHING"
+    )
+    with Watched(cluster, conn, user="err_user") as watched:
+        yield watched
+
+
+def counts(observer: Any, level: str, condition: str) -> dict[str, tuple[int, int]]:
+    """(raised, handled) by SQLSTATE."""
+    table = f"events_errors_summary_by_{level}_by_error"
+    if level == "global":
+        table = "events_errors_summary_global_by_error"
+    found = observer.execute(
+        "SELECT sql_state, sum(sum_error_raised)::int8, sum(sum_error_handled)::int8 "
+        f"FROM performance_schema.{table} WHERE {condition} GROUP BY 1 "
+        "HAVING sum(sum_error_raised) + sum(sum_error_handled) > 0"
+    ).fetchall()
+    return {state: (raised, handled) for state, raised, handled in found}
+
+
+def fail(conn: Any, *script: str) -> None:
+    for sql in script:
+        with contextlib.suppress(psycopg.Error):
+            conn.execute(sql)
+
+
+HANDLED = """DO $$ BEGIN
+    FOR i IN 1..3 LOOP
+        BEGIN INSERT INTO err_t VALUES (1); EXCEPTION WHEN unique_violation THEN NULL; END;
+    END LOOP;
+END $$"""
+
+
+def test_raised_and_handled(w: Watched) -> None:
+    """Each error counts once: raised when it ended a statement, handled when it was caught."""
+    mine = f"thread_id = {w.thread_id}"
+    assert counts(w.observer, "thread", mine) == {}
+    fail(w.conn, "SELECT 1 / 0", "SELECT 1 / 0", "SELECT nosuch", "SELEC", HANDLED)
+    assert counts(w.observer, "thread", mine) == {
+        "22012": (2, 0),
+        "42703": (1, 0),
+        "42601": (1, 0),
+        "23505": (0, 3),
+    }
+
+
+def test_error_in_nested_function_counts_once(w: Watched) -> None:
+    """However many statements it ends."""
+    w.conn.execute(
+        "CREATE FUNCTION pg_temp.deep(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN "
+        "IF n = 0 THEN RETURN 1 / n; END IF; RETURN (SELECT pg_temp.deep(n - 1)); END $$"
+    )
+    fail(w.conn, "SELECT pg_temp.deep(5)")
+    assert counts(w.observer, "thread", f"thread_id = {w.thread_id}") == {"22012": (1, 0)}
+
+
+def test_handled_and_raised_again(w: Watched) -> None:
+    """RAISE in a handler: the first was handled, the second ended the statement."""
+    fail(
+        w.conn,
+        "DO $$ BEGIN BEGIN INSERT INTO err_t VALUES (1); "
+        "EXCEPTION WHEN unique_violation THEN RAISE EXCEPTION 'again' USING errcode = '22003'; "
+        "END; END $$",
+    )
+    assert counts(w.observer, "thread", f"thread_id = {w.thread_id}") == {
+        "23505": (0, 1),
+        "22003": (1, 0),
+    }
+
+
+def test_error_in_an_expression_is_handled(w: Watched) -> None:
+    """PL/pgSQL evaluates simple expressions without the executor: seen all the same."""
+    w.conn.execute(
+        "DO $$ DECLARE i int := 0; BEGIN BEGIN i := 1 / i; "
+        "EXCEPTION WHEN division_by_zero THEN NULL; END; END $$"
+    )
+    assert counts(w.observer, "thread", f"thread_id = {w.thread_id}") == {"22012": (0, 1)}
+
+
+def test_unknown_state(w: Watched) -> None:
+    """States that PostgreSQL does not define share the row without a number."""
+    fail(w.conn, "DO $$ BEGIN RAISE EXCEPTION 'x' USING errcode = 'ZZ999'; END $$")
+    assert counts(w.observer, "thread", f"thread_id = {w.thread_id}") == {None: (1, 0)}
+
+
+def test_names(conn: Any) -> None:
+    """Condition names as in the manual; one row per SQLSTATE."""
+    fail(conn, "SELECT 1 / 0")
+    found = rows(
+        conn,
+        "SELECT * FROM performance_schema.events_errors_summary_global_by_error "
+        "WHERE sql_state = '22012'",
+    )
+    assert [row.error_name for row in found] == ["division_by_zero"]
+    assert found[0].error_number is not None
+    assert one(
+        conn,
+        "SELECT count(*) = count(DISTINCT error_number) + count(*) FILTER "
+        "(WHERE error_number IS NULL) "
+        "FROM performance_schema.events_errors_summary_global_by_error",
+    )
+
+
+def test_first_and_last_seen(w: Watched) -> None:
+    before = one(w.observer, "SELECT clock_timestamp()")
+    fail(w.conn, "SELECT 1 / 0")
+    middle = one(w.observer, "SELECT clock_timestamp()")
+    fail(w.conn, "SELECT 1 / 0")
+    after = one(w.observer, "SELECT clock_timestamp()")
+    [row] = rows(
+        w.observer,
+        "SELECT * FROM performance_schema.events_errors_summary_by_thread_by_error "
+        "WHERE thread_id = %s AND sql_state = '22012'",
+        w.thread_id,
+    )
+    slack = datetime.timedelta(milliseconds=20)  # the two clocks are not one
+    assert before - slack <= row.first_seen <= middle + slack
+    assert middle - slack <= row.last_seen <= after + slack
+
+
+def test_all_levels(w: Watched, cluster: Any) -> None:
+    """n errors add n at each level; after the disconnect too."""
+
+    def sums() -> list[int]:
+        conditions = {
+            "account": "user_name = 'err_user'",
+            "user": "user_name = 'err_user'",
+            "host": "host = '127.0.0.1'",
+            "global": "true",
+        }
+        return [
+            counts(w.observer, level, condition + " AND sql_state = '22012'").get("22012", (0, 0))[
+                0
+            ]
+            for level, condition in conditions.items()
+        ]
+
+    base = sums()
+    with cluster.connect(user="err_user") as other:
+        pid = other.info.backend_pid
+        fail(other, *["SELECT 1 / 0"] * 6)
+        assert sums() == [value + 6 for value in base]
+    wait_gone(w.observer, pid)
+    assert sums() == [value + 6 for value in base]
+
+
+def test_instrument_off(w: Watched) -> None:
+    mine = f"thread_id = {w.thread_id}"
+    with instruments(w.observer, "error", "NO"):
+        fail(w.conn, "SELECT 1 / 0")
+        assert counts(w.observer, "thread", mine) == {}
+    fail(w.conn, "SELECT 1 / 0")
+    assert counts(w.observer, "thread", mine) == {"22012": (1, 0)}
+
+
+def test_failed_connections_are_no_threads(cluster: Any, conn: Any) -> None:
+    """A client that is refused leaves no thread behind."""
+    before = one(conn, "SELECT count(*) FROM performance_schema.threads")
+    for _ in range(5):
+        with pytest.raises(psycopg.OperationalError):
+            cluster.connect(dbname="nosuch")
+    wait_gone(conn, 0)
+    assert one(conn, "SELECT count(*) FROM performance_schema.threads") == before
