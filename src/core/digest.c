@@ -148,15 +148,31 @@ pfs_text_free(PfsArena *arena, PfsRef text, size_t length)
 	}
 }
 
+/* A row may be written to as long as its pin is held and its generation is right. */
+static bool
+pin(PfsArena *arena, PfsDigest *digest, uint32_t generation)
+{
+	pfs_add_shared(&digest->pins, 1);
+	pfs_fence();
+	return pfs_load(&digest->generation) == generation &&
+		pfs_load(&arena->digest_generation) == generation;
+}
+
+static void
+unpin(PfsDigest *digest)
+{
+	__atomic_fetch_sub(&digest->pins, 1, __ATOMIC_RELEASE);
+}
+
 /* Makes a row that nobody can find empty, whatever an earlier generation left in it. */
 static void
 clear_row(PfsArena *arena, PfsDigest *digest)
 {
-	pfs_text_free(arena, digest->text, digest->text_length);
-	pfs_text_free(arena, digest->sample, digest->sample_length);
+	pfs_text_free(arena, pfs_load(&digest->text), pfs_load(&digest->text_length));
+	pfs_text_free(arena, pfs_load(&digest->sample), pfs_load(&digest->sample_length));
 	for (int i = 0; i < PFS_HISTOGRAM_PAGES; i++)
 	{
-		pfs_pool_free(pfs_pool_of(arena), digest->page[i],
+		pfs_pool_free(pfs_pool_of(arena), pfs_load(&digest->page[i]),
 					  PFS_HISTOGRAM_PAGE_BUCKETS * sizeof(uint64_t));
 		pfs_store(&digest->page[i], 0);
 	}
@@ -195,26 +211,22 @@ take_row(PfsArena *arena, uint32_t generation, uint32_t *number)
 		digest = pfs_digest(arena, *number);
 		pfs_store(&digest->generation, 0);
 		pfs_fence();
-		if (pfs_load(&digest->pins) == 0)
+		if (pfs_cas32(&digest->pins, 0, 1)) /* pairs with unpin */
 			return digest;
 		alloc = pfs_load(&arena->digest_alloc);
 	}
 }
 
-uint32_t
-pfs_digest_insert(PfsArena *arena, const PfsDigestNew *row)
+/*
+ * Fills a row, pinned, and adds it to its chain, unless another process has been faster.  seen:
+ * head of the chain in which the key was not.
+ */
+static uint32_t
+add_to_chain(PfsArena *arena, const PfsDigestNew *row, PfsDigest *digest, uint32_t number,
+			 uint32_t generation, uint64_t seen)
 {
-	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
 	uint64_t   *head = chain_head(arena, row->database_id, row->query_id);
-	uint64_t	seen = pfs_load_acquire(head);
-	uint32_t	number = find_in_chain(arena, seen, generation, row->database_id, row->query_id);
-	PfsDigest  *digest;
 
-	if (number != PFS_DIGEST_NONE)
-		return number;
-	digest = take_row(arena, generation, &number);
-	if (digest == NULL)
-		return PFS_DIGEST_OTHERS;
 	pfs_seq_write_begin(&digest->seq);
 	clear_row(arena, digest);
 	pfs_store(&digest->query_id, row->query_id);
@@ -246,20 +258,22 @@ pfs_digest_insert(PfsArena *arena, const PfsDigestNew *row)
 	}
 }
 
-/* A row may be written to as long as its pin is held and its generation is right. */
-static bool
-pin(PfsArena *arena, PfsDigest *digest, uint32_t generation)
+uint32_t
+pfs_digest_insert(PfsArena *arena, const PfsDigestNew *row)
 {
-	pfs_add_shared(&digest->pins, 1);
-	pfs_fence();
-	return pfs_load(&digest->generation) == generation &&
-		pfs_load(&arena->digest_generation) == generation;
-}
+	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
+	uint64_t	seen = pfs_load_acquire(chain_head(arena, row->database_id, row->query_id));
+	uint32_t	number = find_in_chain(arena, seen, generation, row->database_id, row->query_id);
+	PfsDigest  *digest;
 
-static void
-unpin(PfsDigest *digest)
-{
-	__atomic_fetch_sub(&digest->pins, 1, __ATOMIC_RELEASE);
+	if (number != PFS_DIGEST_NONE)
+		return number;
+	digest = take_row(arena, generation, &number);
+	if (digest == NULL)
+		return PFS_DIGEST_OTHERS;
+	number = add_to_chain(arena, row, digest, number, generation, seen);
+	unpin(digest);
+	return number;
 }
 
 /* After a TRUNCATE of the histograms the first folder zeroes the row's pages.  Pinned. */
@@ -437,20 +451,22 @@ pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t number, uint64_t que
 
 	if (pfs_unlikely(cell == NULL))
 	{
+		uint32_t	row = number;
+
 		/* truncated since the statement started: its row may be another one's by now */
 		if (number != PFS_DIGEST_OTHERS)
-			number = find_in_chain(arena, pfs_load_acquire(chain_head(arena, thread->database_id,
-																	  query_id)),
-								   generation, thread->database_id, query_id);
-		if (number == PFS_DIGEST_NONE)
-			number = PFS_DIGEST_OTHERS;
-		cell = claim_cell(arena, thread, query_id);
+			row = find_in_chain(arena, pfs_load_acquire(chain_head(arena, thread->database_id,
+																   query_id)),
+								generation, thread->database_id, query_id);
+		/* no cell for a lost row: the next statement shall look for its own again */
+		if (row != PFS_DIGEST_NONE)
+			cell = claim_cell(arena, thread, query_id);
 		if (cell == NULL)
 		{
-			add_to_row(arena, number, event, bucket);
-			return true;
+			add_to_row(arena, pfs_max(row, (uint32_t) PFS_DIGEST_OTHERS), event, bucket);
+			return row == number;
 		}
-		pfs_store(&cell->digest, number);
+		pfs_store(&cell->digest, row);
 		pfs_store(&cell->query_id, query_id);
 		pfs_store(&cell->generation, generation);
 		pfs_store(&cell->histogram_generation, pfs_load(&arena->digest_histogram_generation));
@@ -461,7 +477,8 @@ pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t number, uint64_t que
 	pfs_store(&cell->last_seen, event->head.timer_end);
 	if (event->head.timed)
 		count_bucket(arena, thread, cell, bucket);
-	return is_sample(arena, cell, event->head.timer_wait, event->head.timer_end);
+	return pfs_load(&cell->digest) == number &&
+		is_sample(arena, cell, event->head.timer_wait, event->head.timer_end);
 }
 
 void
@@ -525,7 +542,7 @@ pfs_digest_reset(PfsArena *arena)
 	pfs_seq_write_begin(&others->seq);
 	pfs_store(&others->generation, 0);
 	pfs_fence();
-	for (int i = 0; i < 100000 && pfs_load(&others->pins) != 0; i++)
+	for (int i = 0; i < 100000 && pfs_load_acquire(&others->pins) != 0; i++)
 		pfs_cpu_pause();		/* a fold takes less than a microsecond */
 	clear_row(arena, others);
 	pfs_store(&others->first_seen, pfs_now());

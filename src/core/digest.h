@@ -28,7 +28,7 @@ typedef struct PfsDigest
 	PfsSeq		seq;			/* odd while key and text are being written */
 	uint32_t	generation;		/* row exists if this is the arena's */
 	uint32_t	next;			/* in its hash chain */
-	uint32_t	pins;			/* folds under way; writers: all, locked */
+	uint32_t	pins;			/* folds, or its insertion, under way; writers: all, locked */
 	uint64_t	query_id;
 	uint32_t	database_id;
 	PfsRef		database;		/* name */

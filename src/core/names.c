@@ -63,9 +63,9 @@ pfs_name(PfsArena *arena, const char *text, size_t length)
 		return 0;
 	}
 	name = pfs_pool_at(pfs_pool_of(arena), ref, sizeof(*name) + length);
-	name->hash = hash;
-	name->length = (uint32_t) length;
-	memcpy(name->text, text, length);
+	pfs_store(&name->hash, hash);
+	pfs_copy_bytes(name->text, text, length);
+	pfs_store_release(&name->length, (uint32_t) length);	/* pairs with pfs_name_text */
 	for (;;)
 	{
 		PfsRef		other;
@@ -88,9 +88,11 @@ pfs_name_text(const PfsArena *arena, PfsRef ref, size_t *length)
 {
 	const PfsSharedName *name = pfs_pool_at(pfs_pool_of(arena), ref, sizeof(*name));
 
-	if (name == NULL || name->length > PFS_NAME_MAX)
+	uint32_t	bytes = name != NULL ? pfs_load_acquire(&name->length) : 0;
+
+	if (name == NULL || bytes > PFS_NAME_MAX)
 		return NULL;
-	*length = name->length;
+	*length = bytes;
 	return name->text;
 }
 

@@ -156,6 +156,8 @@ retire(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family, uin
 			pfs_zero_words(stat, stat_bytes[family]);
 		else if (pfs_rollup_lock(arena, false))
 		{
+			/* again: another TRUNCATE may have had the lock before us */
+			levels = pfs_visible_levels(arena, family, pfs_load(epoch));
 			move_up_from_scope(arena, thread, scope, family, number, stat, levels);
 			pfs_zero_words(stat, stat_bytes[family]);
 			pfs_rollup_unlock(arena);
@@ -391,7 +393,7 @@ forget_row(PfsArena *arena, PfsLevel level, uint32_t row)
 		uint32_t   *link = level == PFS_LEVEL_USER ? &account->user_row : &account->host_row;
 
 		if (account->used && *link == row + 1)
-			*link = 0;
+			pfs_store(link, 0);
 	}
 }
 

@@ -167,14 +167,18 @@ pfs_read_digest_text(PfsScan *scan, uint32_t number, uint32_t generation, uint8_
 		uint32_t	length = pfs_min(pfs_load(&digest->text_length),
 									 scan->arena->sizes.digest_length);
 
+		if (sha != NULL)
+			memset(sha, 0, PFS_SHA_BYTES);
 		if (pfs_load(&digest->generation) != generation)
-			break;
+			return text;
 		length = (uint32_t) pfs_text_fetch(scan->arena, pfs_load(&digest->text), length, copy);
 		if (sha != NULL)
 			pfs_copy_bytes(sha, digest->sha, PFS_SHA_BYTES);
 		if (pfs_seq_read_ok(&digest->seq, begin))
-			return (PfsText) {length > 0 ? copy : NULL, length, digest->encoding};
+			return (PfsText) {length > 0 ? copy : NULL, length, pfs_load(&digest->encoding)};
+		pfs_cpu_pause();
 	}
+	pfs_lose(scan->arena, PFS_LOSS_UNSTABLE_READS);
 	if (sha != NULL)
 		memset(sha, 0, PFS_SHA_BYTES);
 	return text;

@@ -233,10 +233,13 @@ read_sample(PfsScan *scan, const PfsDigest *digest, DigestTail *tail)
 		tail->sample_seen = pfs_load(&digest->sample_seen);
 		if (pfs_seq_read_ok(&digest->sample_seq, begin))
 		{
-			tail->sample = (PfsText) {length > 0 ? text : NULL, length, digest->encoding};
+			tail->sample = (PfsText) {length > 0 ? text : NULL, length, pfs_load(&digest->encoding)};
 			return;
 		}
+		pfs_cpu_pause();
 	}
+	tail->sample_wait = tail->sample_seen = 0;
+	pfs_lose(scan->arena, PFS_LOSS_UNSTABLE_READS);
 }
 
 static bool
@@ -250,8 +253,8 @@ fill_key(DigestCollector *c, uint32_t number, DigestKey *key)
 		return false;
 	if (number == PFS_DIGEST_OTHERS)
 		return wanted == NULL;
-	key->schema = pfs_text_of_name(c->scan->arena, digest->database);
-	if (wanted != NULL && (key->schema.length != strlen(wanted) ||
+	key->schema = pfs_text_of_name(c->scan->arena, pfs_load(&digest->database));
+	if (wanted != NULL && (key->schema.data == NULL || key->schema.length != strlen(wanted) ||
 						   memcmp(key->schema.data, wanted, key->schema.length) != 0))
 		return false;
 	key->text = pfs_read_digest_text(c->scan, number, c->generation, key->sha);
@@ -378,7 +381,8 @@ histogram_by_digest_scan(PfsScan *scan)
 	{
 		const PfsDigest *digest = pfs_digest(scan->arena, number);
 		DigestKey	key;
-		DigestTail	tail = {.query_id = number == PFS_DIGEST_OTHERS ? 0 : digest->query_id};
+		DigestTail	tail = {.query_id = number == PFS_DIGEST_OTHERS ? 0
+			: pfs_load(&digest->query_id)};
 		const void *parts[] = {&key, NULL, &tail};
 
 		if (c.sum[number] != NULL && (!one || tail.query_id == wanted) && fill_key(&c, number, &key))
@@ -410,6 +414,7 @@ histogram_global_scan(PfsScan *scan)
 
 	for (int tries = 0; tries < FOLD_RETRIES; tries++)
 	{
+		uint64_t	done = pfs_load_acquire(&arena->moves_done);
 		uint64_t	begun = pfs_load_acquire(&arena->moves_begun);
 
 		memset(sum, 0, PFS_BUCKETS * sizeof(uint64_t));
@@ -423,8 +428,10 @@ histogram_global_scan(PfsScan *scan)
 		for (int i = 0; i < PFS_BUCKETS; i++)
 			sum[i] += pfs_load(&pfs_global_histogram(arena)[i]);
 		pfs_fence();
-		if (pfs_load(&arena->moves_begun) == begun)
+		if (begun == done && pfs_load(&arena->moves_begun) == begun)
 			break;
+		if (tries == FOLD_RETRIES - 1)
+			pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	}
 	emit_buckets(scan, sum, true, parts, 0);
 }

@@ -26,6 +26,7 @@ typedef struct Collector
 	uint32_t	count;
 	size_t		stat_bytes;
 	void	  **stat;			/* [owner][number], made on demand */
+	uint64_t   *thread_id;		/* [slot]: whose numbers these are; level thread only */
 } Collector;
 
 /* --- rows --- */
@@ -150,7 +151,7 @@ owner_of_account(const Collector *c, uint32_t account_row)
 	account = pfs_party(arena, arena->accounts, account_row - 1);
 	if (c->level == PFS_LEVEL_ACCOUNT)
 		return account_row - 1;
-	return (c->level == PFS_LEVEL_USER ? account->user_row : account->host_row) - 1;
+	return pfs_load(c->level == PFS_LEVEL_USER ? &account->user_row : &account->host_row) - 1;
 }
 
 static void
@@ -198,11 +199,13 @@ collect_threads(Collector *c)
 	PFS_EACH_THREAD(arena, thread, slot)
 	{
 		uint32_t	owner = c->level == PFS_LEVEL_THREAD ? slot
-			: owner_of_account(c, thread->account_row);
+			: owner_of_account(c, pfs_load(&thread->account_row));
 		int			scopes = c->level == PFS_LEVEL_GLOBAL ? PFS_SCOPES : 1;
 
 		if (owner >= c->owners)
 			continue;
+		if (c->level == PFS_LEVEL_THREAD)
+			c->thread_id[slot] = pfs_load(&thread->thread_id);
 		for (int scope = 0; scope < scopes; scope++)
 		{
 			PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
@@ -367,14 +370,16 @@ owner_key(const Collector *c, uint32_t owner, ThreadKey *thread_key, PartyKey *p
 	{
 		PfsThread  *thread = pfs_thread(arena, owner);
 
-		thread_key->thread_id = pfs_load(&thread->thread_id);
-		return pfs_load(&thread->owner) != 0 && pfs_scan_sees_user(c->scan, thread->user) &&
+		thread_key->thread_id = c->thread_id[owner];
+		return pfs_load(&thread->owner) != 0 &&
+			pfs_scan_sees_user(c->scan, pfs_load(&thread->user)) &&
+			pfs_load(&thread->thread_id) == thread_key->thread_id &&
 			(!pfs_scan_number(c->scan, "thread_id", &wanted) || wanted == thread_key->thread_id);
 	}
 	party = pfs_party(arena, c->level == PFS_LEVEL_ACCOUNT ? arena->accounts
 					  : c->level == PFS_LEVEL_USER ? arena->users : arena->hosts, owner);
-	party_key->user = pfs_text_of_name(arena, party->user);
-	party_key->host = pfs_text_of_name(arena, party->host);
+	party_key->user = pfs_text_of_name(arena, pfs_load(&party->user));
+	party_key->host = pfs_text_of_name(arena, pfs_load(&party->host));
 	return pfs_load(&party->used) != 0;
 }
 
@@ -403,6 +408,7 @@ summary_scan(PfsScan *scan)
 	c.stat_bytes = c.family == PFS_FAMILY_ERRORS ? sizeof(PfsErrorStat)
 		: c.family == PFS_FAMILY_STATEMENTS ? sizeof(PfsStatementStat) : sizeof(PfsTransactionStat);
 	c.stat = scan->alloc(scan, (size_t) c.owners * c.count * sizeof(void *));
+	c.thread_id = scan->alloc(scan, arena->sizes.threads * sizeof(uint64_t));
 	collect_all(&c);
 	for (uint32_t owner = 0; owner < c.owners; owner++)
 	{

@@ -69,14 +69,15 @@ PFS_GROUP(thread_group, thread_columns);
 
 /* Text of the outermost running statement. */
 static PfsText
-running_text(PfsScan *scan, PfsThread *thread)
+running_text(PfsScan *scan, PfsThread *thread, uint64_t thread_id)
 {
 	size_t		bytes = scan->arena->statement_slot_bytes;
 	PfsStatementEvent *copy = scan->alloc(scan, bytes);
 
 	for (uint32_t i = 0; i < scan->arena->sizes.statement_stack; i++)
 		if (pfs_read_statement(scan->arena, thread, i, copy, bytes) &&
-			copy->head.state == PFS_EVENT_RUNNING && copy->level == 0)
+			copy->head.state == PFS_EVENT_RUNNING && copy->level == 0 &&
+			copy->head.thread_id == thread_id)
 			return (PfsText) {pfs_statement_text(copy),
 				pfs_min(copy->text_length, scan->arena->sizes.sql_text_length), copy->head.encoding};
 	return (PfsText) {NULL, 0, -1};
@@ -93,7 +94,7 @@ emit_thread(PfsScan *scan, PfsThread *thread)
 	const void *parts[] = {&row};
 
 	if (!pfs_read_thread(arena, thread, copy, thread, offsetof(PfsThread, histogram)) ||
-		copy->owner == 0 || copy->thread_id == 0)
+		copy->owner == 0 || copy->thread_id == 0 || !pfs_scan_sees_user(scan, copy->user))
 		return;
 	class = pfs_thread_class(arena, copy->class);
 	memset(&row, 0, sizeof(row));
@@ -109,7 +110,7 @@ emit_thread(PfsScan *scan, PfsThread *thread)
 	row.since = copy->state_since;
 	if (class->foreground && copy->state < PFS_LENGTH(states))
 		row.state = pfs_text_of_string(states[copy->state]);
-	row.info = running_text(scan, thread);
+	row.info = running_text(scan, thread, copy->thread_id);
 	row.parent_thread_id = copy->parent_thread_id;
 	row.instrumented = copy->instrumented;
 	row.history = copy->history;
@@ -136,8 +137,7 @@ threads_scan(PfsScan *scan)
 	{
 		if ((!by_id || pfs_load(&thread->thread_id) == id) &&
 			(!by_pid || pfs_load(&thread->processlist_id) == pid) &&
-			(!by_os_id || pfs_load(&thread->owner) == os_id) &&
-			pfs_scan_sees_user(scan, thread->user))
+			(!by_os_id || pfs_load(&thread->owner) == os_id))
 			emit_thread(scan, thread);
 	}
 }
@@ -221,8 +221,8 @@ parties_scan(PfsScan *scan)
 
 		if (!pfs_load_acquire(&party->used))
 			continue;
-		row.user = pfs_text_of_name(arena, party->user);
-		row.host = pfs_text_of_name(arena, party->host);
+		row.user = pfs_text_of_name(arena, pfs_load(&party->user));
+		row.host = pfs_text_of_name(arena, pfs_load(&party->host));
 		row.current = pfs_load(&party->current_connections);
 		row.total = pfs_load(&party->total_connections);
 		scan->emit(scan, parts);

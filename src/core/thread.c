@@ -34,10 +34,12 @@ find_party(PfsArena *arena, PfsOff table, uint32_t rows, PfsRef user, PfsRef hos
 	{
 		PfsParty   *party = pfs_party(arena, table, free_row - 1);
 
-		party->user = user;
-		party->host = host;
-		party->user_row = party->host_row = 0;
-		party->current_connections = party->total_connections = 0;
+		pfs_store(&party->user, user);
+		pfs_store(&party->host, host);
+		pfs_store(&party->user_row, 0);
+		pfs_store(&party->host_row, 0);
+		pfs_store(&party->current_connections, 0);
+		pfs_store(&party->total_connections, 0);
 		pfs_store_release(&party->used, 1);
 	}
 	return free_row;
@@ -82,11 +84,11 @@ find_account(PfsArena *arena, PfsRef user, PfsRef host)
 		return 0;
 	account = pfs_party(arena, arena->accounts, row - 1);
 	if (account->user_row == 0)
-		account->user_row = find_party(arena, arena->users, arena->sizes.users, user, 0,
-									   PFS_LOSS_USERS);
+		pfs_store(&account->user_row, find_party(arena, arena->users, arena->sizes.users, user, 0,
+												 PFS_LOSS_USERS));
 	if (account->host_row == 0)
-		account->host_row = find_party(arena, arena->hosts, arena->sizes.hosts, 0, host,
-									   PFS_LOSS_HOSTS);
+		pfs_store(&account->host_row, find_party(arena, arena->hosts, arena->sizes.hosts, 0, host,
+												 PFS_LOSS_HOSTS));
 	return row;
 }
 
@@ -116,8 +118,8 @@ static void
 decide_switches(PfsArena *arena, PfsThread *thread, const PfsThreadInfo *info)
 {
 	PfsThreadClass *class = pfs_thread_class(arena, info->class);
-	bool		instrumented = class->enabled;
-	bool		history = class->history;
+	bool		instrumented = pfs_load(&class->enabled) != 0;
+	bool		history = pfs_load(&class->history) != 0;
 
 	if (class->foreground && instrumented)
 	{
@@ -131,29 +133,37 @@ decide_switches(PfsArena *arena, PfsThread *thread, const PfsThreadInfo *info)
 	pfs_store(&thread->history, (uint8_t) history);
 }
 
+static PfsRef
+name_of(PfsArena *arena, const char *text)
+{
+	return pfs_name(arena, text, text != NULL ? strlen(text) : 0);
+}
+
 static void
 describe(PfsArena *arena, PfsThread *thread, const PfsThreadInfo *info)
 {
 	PfsThread  *leader = info->leader_pid != 0 ? pfs_thread_by_pid(arena, info->leader_pid) : NULL;
 	size_t		program_length = info->program ? strlen(info->program) : 0;
 
-	thread->processlist_id = pfs_thread_class(arena, info->class)->foreground ? info->pid : 0;
-	thread->parent_thread_id = leader != NULL ? leader->thread_id : 0;
-	thread->class = info->class;
-	thread->user = pfs_name(arena, info->user, info->user ? strlen(info->user) : 0);
-	thread->host = pfs_name(arena, info->host, info->host ? strlen(info->host) : 0);
-	thread->database = pfs_name(arena, info->database, info->database ? strlen(info->database) : 0);
-	thread->database_id = info->database_id;
-	thread->encoding = info->encoding;
-	thread->connection_type = info->connection_type;
+	pfs_store(&thread->processlist_id,
+			  pfs_thread_class(arena, info->class)->foreground ? info->pid : 0);
+	pfs_store(&thread->parent_thread_id, leader != NULL ? pfs_load(&leader->thread_id) : 0);
+	pfs_store(&thread->class, info->class);
+	pfs_store(&thread->user, name_of(arena, info->user));
+	pfs_store(&thread->host, name_of(arena, info->host));
+	pfs_store(&thread->database, name_of(arena, info->database));
+	pfs_store(&thread->database_id, info->database_id);
+	pfs_store(&thread->encoding, info->encoding);
+	pfs_store(&thread->connection_type, info->connection_type);
 	program_length = pfs_min(program_length, sizeof(thread->program) - 1);
-	memset(thread->program, 0, sizeof(thread->program));
+	pfs_zero_words(thread->program, sizeof(thread->program));
 	if (program_length > 0)
-		memcpy(thread->program, info->program, program_length);
-	thread->event_id = 0;
+		pfs_copy_bytes(thread->program, info->program, program_length);
+	pfs_store(&thread->event_id, 0);
 	hide_events(arena, thread);
-	thread->state = PFS_THREAD_IDLE;
-	thread->state_since = thread->attached_at = pfs_now();
+	pfs_store(&thread->state, PFS_THREAD_IDLE);
+	pfs_store(&thread->attached_at, pfs_now());
+	pfs_store(&thread->state_since, thread->attached_at);
 	decide_switches(arena, thread, info);
 }
 
@@ -183,15 +193,15 @@ pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info)
 	if (thread->thread_id != 0)
 		empty_slot(arena, thread);
 	describe(arena, thread, info);
-	thread->account_row = locked ? find_account(arena, thread->user, thread->host) : 0;
+	pfs_store(&thread->account_row, locked ? find_account(arena, thread->user, thread->host) : 0);
 	if (locked)
 		count_account(arena, thread->account_row, +1);
 	else
 		pfs_lose(arena, PFS_LOSS_ACCOUNTS);
 	epoch = pfs_load_acquire(&arena->reset_now);
 	for (int scope = 0; scope < PFS_SCOPES; scope++)
-		pfs_thread_aggregate(arena, thread, scope)->transaction_epoch = epoch;
-	thread->histogram_epoch = epoch;
+		pfs_store(&pfs_thread_aggregate(arena, thread, scope)->transaction_epoch, epoch);
+	pfs_store(&thread->histogram_epoch, epoch);
 	pfs_store(&thread->thread_id, pfs_add_shared(&arena->next_thread_id, 1) + 1);
 	pfs_store(&thread->owner, info->pid);
 	pfs_seq_write_end(&thread->seq);

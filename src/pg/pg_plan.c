@@ -49,6 +49,8 @@ static struct
 
 /* --- the plan's shape --- */
 
+#define SHAPE_COUNTERS 6
+
 typedef struct Shape
 {
 	uint32		sequential;		/* scans of tables without an index */
@@ -59,6 +61,9 @@ typedef struct Shape
 	bool		first_is_sequential;
 	bool		first_is_range;
 	bool		has_scan;
+	uint32		counters;		/* what they come to, see list_counters */
+	PfsCounter	counter[SHAPE_COUNTERS];
+	uint32		value[SHAPE_COUNTERS];
 } Shape;
 
 static void look_at(Plan *plan, Shape *shape, bool inner_of_loop, int depth);
@@ -351,16 +356,31 @@ pfs_pg_usage_end(PfsStatement *statement)
 
 /* --- start and end of a query --- */
 
+/* The counters that a shape sets, as pairs: most plans set one or two. */
 static void
-store_shape(PfsStatement *statement, const Shape *shape)
+list_counters(Shape *shape)
 {
-	pfs_statement_set(statement, PFS_COUNTER_CREATED_TMP_TABLES, shape->temporary);
-	pfs_statement_set(statement, PFS_COUNTER_SELECT_FULL_JOIN, shape->full_join);
-	pfs_statement_set(statement, PFS_COUNTER_SELECT_SCAN, shape->first_is_sequential);
-	pfs_statement_set(statement, PFS_COUNTER_SELECT_RANGE, shape->first_is_range);
-	pfs_statement_set(statement, PFS_COUNTER_NO_INDEX_USED, shape->sequential > 0);
-	pfs_statement_set(statement, shape->first_is_sequential ? PFS_COUNTER_SORT_SCAN
-					  : PFS_COUNTER_SORT_RANGE, shape->has_scan ? shape->sorts : 0);
+	const struct
+	{
+		PfsCounter	counter;
+		uint32		value;
+	}			all[] = {
+		{PFS_COUNTER_CREATED_TMP_TABLES, shape->temporary},
+		{PFS_COUNTER_SELECT_FULL_JOIN, shape->full_join},
+		{PFS_COUNTER_SELECT_SCAN, shape->first_is_sequential},
+		{PFS_COUNTER_SELECT_RANGE, shape->first_is_range},
+		{PFS_COUNTER_NO_INDEX_USED, shape->sequential > 0},
+		{shape->first_is_sequential ? PFS_COUNTER_SORT_SCAN : PFS_COUNTER_SORT_RANGE,
+		shape->has_scan ? shape->sorts : 0},
+	};
+
+	StaticAssertStmt(lengthof(all) <= SHAPE_COUNTERS, "room for all");
+	for (size_t i = 0; i < lengthof(all); i++)
+		if (all[i].value != 0)
+		{
+			shape->counter[shape->counters] = all[i].counter;
+			shape->value[shape->counters++] = all[i].value;
+		}
 }
 
 /*
@@ -395,6 +415,7 @@ shape_of(const PlannedStmt *plan)
 	look_at(plan->planTree, &cached->shape, false, 0);
 	foreach(cell, plan->subplans)
 		look_at((Plan *) lfirst(cell), &cached->shape, false, 0);
+	list_counters(&cached->shape);
 	cached->tree = tree;
 	cached->query_id = (uint64) plan->queryId;
 	cached->cost = tree->total_cost;
@@ -408,7 +429,8 @@ pfs_pg_plan_start(PfsStatement *statement, QueryDesc *query)
 {
 	const Shape *shape = shape_of(query->plannedstmt);
 
-	store_shape(statement, shape);
+	for (uint32 i = 0; i < shape->counters; i++)
+		pfs_statement_set(statement, shape->counter[i], shape->value[i]);
 	if (shape->sorts > 0 && query->planstate != NULL)
 		watch_sorts(query->planstate, statement);
 	pfs_pg_usage_start(statement);

@@ -584,10 +584,15 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 static void
 pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
 {
-	PfsStatement *statement = pfs_session.thread != NULL ? find_statement(queryDesc) : NULL;
+	PfsStatement *statement = NULL;
 	ErrorContextCallback guard;
-	bool		guarded = statement != NULL && pfs_session.running == NULL;
+	bool		guarded;
 
+	/* a query that changes nothing has no triggers left to run */
+	if (pfs_session.thread != NULL && !(queryDesc->operation == CMD_SELECT &&
+										!queryDesc->plannedstmt->hasModifyingCTE))
+		statement = find_statement(queryDesc);
+	guarded = statement != NULL && pfs_session.running == NULL;
 	if (statement != NULL)
 	{
 		if (guarded)

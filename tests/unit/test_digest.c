@@ -133,6 +133,7 @@ test_truncate_inside(void)
 	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
 	PfsSession *other = fixture_attach(arena, 1, "bob", "h1");
 	PfsStatement *statement = fixture_open(session, 0, 1, "slow");
+	Rows *rows;
 
 	table_truncate(arena, DIGESTS);
 	fixture_statement(other, 0, 2, 10, NULL);
@@ -140,6 +141,12 @@ test_truncate_inside(void)
 	pfs_statement_close(session, statement, FIXTURE_START + 5000);
 	is_u64(count_of(arena, 2), 1, "the slow one does not count there");
 	is_u64(table_sum(arena, DIGESTS, "count_star"), 2, "but it counts");
+	rows = rows_of(arena, DIGESTS);
+	is_str(row_text(rows, rows_find(rows, "queryid", "2"), "query_sample_text"), "select 2",
+		   "it is no sample of the other one");
+	rows_free(rows);
+	fixture_statement(session, 0, 1, 10, NULL);
+	is_u64(count_of(arena, 1), 1, "the next one has a row again");
 	fixture_detach(session);
 	fixture_detach(other);
 	is_u64(count_of(arena, 2), 1, "nor later");
@@ -268,6 +275,23 @@ test_samples(void)
 }
 
 static void
+test_no_database(void)
+{
+	PfsArena *arena = fixture_arena(NULL);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	Rows *rows;
+
+	session->thread->database = 0;
+	fixture_statement(session, 0, 1, 10, NULL);
+	is_u64(table_count(arena, DIGESTS), 1, "a statement outside all databases");
+	rows = rows_where(arena, DIGESTS, "schema_name", "");
+	is_u64((uint64_t) rows->count, 0, "is not in the database without a name");
+	rows_free(rows);
+	fixture_detach(session);
+	fixture_free(arena);
+}
+
+static void
 test_texts(void)
 {
 	PfsArena *arena = fixture_arena(NULL);
@@ -372,6 +396,7 @@ main(void)
 	test_bucket_overflow();
 	test_full_pool();
 	test_samples();
+	test_no_database();
 	test_texts();
 	test_same_keys();
 	return done_testing();

@@ -416,6 +416,39 @@ test_busy(void)
 	leave_place(p);
 }
 
+/* Untimed tallies remember where they count, as long as that is right. */
+static void
+test_tally_again(void)
+{
+	Place p = new_place();
+
+	ok(!pfs_statement_tally_again(p.session, 1), "nothing is remembered at first");
+	pfs_statement_tally(p.session, 1, 0);
+	ok(pfs_statement_tally_again(p.session, 1), "then it is");
+	ok(!pfs_statement_tally_again(p.session, 2), "for this class");
+	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 2, "both count");
+	table_truncate(p.arena, BY_THREAD);
+	ok(!pfs_statement_tally_again(p.session, 1), "not after TRUNCATE");
+	pfs_statement_tally(p.session, 1, 0);
+	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 1, "which took the old count");
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 3, "away from the thread only");
+	pfs_set_instrument(p.arena, pfs_instrument(p.arena, 1), 0, -1);
+	ok(!pfs_statement_tally_again(p.session, 1), "not after a change of the instruments");
+	pfs_statement_tally(p.session, 1, 0);
+	pfs_set_instrument(p.arena, pfs_instrument(p.arena, 1), 1, -1);
+	pfs_statement_tally(p.session, 1, 0);
+	pfs_store(&p.session->thread->instrumented, 0);
+	ok(!pfs_statement_tally_again(p.session, 1), "nor when the thread is not observed");
+	pfs_store(&p.session->thread->instrumented, 1);
+	pfs_set_consumer(p.arena, PFS_CONSUMER_THREAD, false);
+	ok(!pfs_statement_tally_again(p.session, 1), "nor after a change of the consumers");
+	pfs_statement_tally(p.session, 1, 0);
+	ok(pfs_statement_tally_again(p.session, 1), "it counts elsewhere then");
+	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 2, "not in the thread");
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 6, "but globally");
+	leave_place(p);
+}
+
 static void
 test_truncate_current(void)
 {
@@ -451,6 +484,7 @@ main(void)
 	test_unpublished(false);
 	test_long_texts();
 	test_busy();
+	test_tally_again();
 	test_truncate_current();
 	return done_testing();
 }

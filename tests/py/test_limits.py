@@ -1,0 +1,354 @@
+"""Full containers, long texts, strange encodings, deep nesting: counted as losses, never harm."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from helpers import (
+    RawClient,
+    Watched,
+    consumers,
+    everything_on,
+    losses,
+    one,
+    rows,
+    status,
+    tables,
+)
+
+New = Callable[..., Any]
+DIGEST = "performance_schema.events_statements_summary_by_digest"
+
+
+def total(conn: Any, where: str = "true") -> int:
+    return one(conn, f"SELECT coalesce(sum(count_star), 0)::int8 FROM {DIGEST} WHERE {where}")
+
+
+def select_of(n: int) -> str:
+    """A statement whose digest differs for each n."""
+    return "SELECT " + ", ".join(["1"] * (n % 20 + 1)) + " WHERE " + " AND ".join(
+        ["true"] * (n // 20 + 1)
+    )  # fmt: skip
+
+
+def test_digest_table_full(new_cluster: New, connect: New) -> None:
+    """The catch-all row takes the rest; the loss counter counts; the sum stays right."""
+    server = new_cluster(performance_schema__digests_size=40)
+    with server.connect(prepare_threshold=None) as conn:
+        with server.connect() as other:
+            other.execute(f"TRUNCATE {DIGEST}")
+        for i in range(200):
+            conn.execute(select_of(i))
+        found = rows(conn, f"SELECT * FROM {DIGEST}")
+        lost = status(conn)["performance_schema_digest_lost"]
+    catch_all = [row for row in found if row.schema_name is None]
+    assert len(catch_all) == 1
+    assert len(found) <= 41
+    assert catch_all[0].count_star == pytest.approx(lost, abs=5)
+    assert 150 <= catch_all[0].count_star <= 205
+    assert 200 <= sum(row.count_star for row in found) <= 210
+    assert catch_all[0].digest is None and catch_all[0].digest_text is None
+
+
+def test_digest_table_empty_again(new_cluster: New, connect: New) -> None:
+    """After TRUNCATE there is room again."""
+    conn = connect(new_cluster(performance_schema__digests_size=20), prepare_threshold=None)
+    for _ in range(4):
+        for i in range(60):
+            conn.execute(select_of(i))
+        assert status(conn)["performance_schema_digest_lost"] > 0
+        conn.execute(f"TRUNCATE {DIGEST}")
+        conn.execute("TRUNCATE performance_schema.status")
+        conn.execute(select_of(30))
+        assert total(conn, "schema_name IS NOT NULL") >= 1
+        assert status(conn)["performance_schema_digest_lost"] == 0
+
+
+def test_small_histories(new_cluster: New, connect: New) -> None:
+    """Rings of three rows: the newest three, in order."""
+    server = new_cluster(
+        performance_schema__events_statements_history_size=3,
+        performance_schema__events_statements_history_long_size=3,
+    )
+    observer = connect(server)
+    observer.execute("SELECT performance_schema.set_consumers('events_statements%', true)")
+    with Watched(server, observer) as w:
+        for i in range(10):
+            w.conn.execute(f"SELECT {i}")
+        assert [e.sql_text for e in w.events()] == ["SELECT 7", "SELECT 8", "SELECT 9"]
+        long = "SELECT count(*) FROM performance_schema.events_statements_history_long"
+        assert one(observer, long) <= 32
+
+
+def test_history_long_wraps(new_cluster: New, connect: New) -> None:
+    """Never more rows than its size, and no row twice."""
+    server = new_cluster(performance_schema__events_statements_history_long_size=100)
+    observer = connect(server)
+    observer.execute("SELECT performance_schema.set_consumers('events_statements%', true)")
+    with Watched(server, observer) as a, Watched(server, observer) as b:
+        for _ in range(150):
+            a.conn.execute("SELECT 1")
+            b.conn.execute("SELECT 1")
+        found = rows(
+            observer,
+            "SELECT thread_id, event_id FROM performance_schema.events_statements_history_long",
+        )
+    assert len(found) == len(set(found))
+    assert 60 <= len(found) <= 128
+
+
+def test_text_of_a_megabyte(cluster: Any, conn: Any) -> None:
+    """SQL_TEXT and DIGEST_TEXT are cut, the digest and the count are right, for several forms.
+
+    Of a longer statement the first megabyte counts for the digest.
+    """
+    with Watched(cluster, conn) as w:
+        big = "x" * (1024 * 1024)
+        assert w.event(f"SELECT length('{big}'), 1").digest_text.startswith("SELECT `length` (")
+        big = "x" * (1024 * 1024 - 100)
+        event = w.event(f"SELECT length('{big}')")
+        assert len(event.sql_text) == 1024
+        assert event.sql_text == f"SELECT length('{big}')"[:1024]
+        assert event.digest_text == "SELECT `length` (?)"
+        numbers = ", ".join(str(i) for i in range(150_000))
+        event = w.event(f"SELECT 1 WHERE 1 IN ({numbers})")
+        assert event.digest_text == "SELECT ? WHERE ? IN (...)"
+        terms = " + ".join(f"a{i}" for i in range(1000))
+        values = ", ".join(f"{i} AS a{i}" for i in range(1000))
+        event = w.event(f"SELECT {terms} FROM (SELECT {values}) x")
+        assert 1000 <= len(event.digest_text) <= 1024
+        assert len(event.digest) == 64
+        failed = w.event(f"SELEC '{big}'")
+        assert (failed.errors, len(failed.sql_text)) == (1, 1024)
+        comment = w.event(f"SELECT 5 /* {big} */")
+        assert comment.digest_text == "SELECT ?"
+
+
+def test_cut_at_a_character(cluster: Any, conn: Any) -> None:
+    """A text of two-byte characters is cut between two of them."""
+    with Watched(cluster, conn) as w:
+        event = w.event("SELECT '" + "ä" * 2000 + "'")
+        assert event.sql_text == "SELECT '" + "ä" * 507 + event.sql_text[515:]
+        assert set(event.sql_text[8:]) == {"ä"}
+        assert len(event.sql_text.encode()) <= 1024
+
+
+def test_long_texts_kept(new_cluster: New, connect: New) -> None:
+    """max_sql_text_length and max_digest_length of 64 kB."""
+    server = new_cluster(
+        performance_schema__max_sql_text_length=65536,
+        performance_schema__max_digest_length=65536,
+        performance_schema__events_statements_history_long_size=20,
+    )
+    with Watched(server, connect(server)) as w:
+        names = ", ".join(f"{i} AS column_number_{i}" for i in range(1200))
+        sql = f"SELECT {names}"
+        event = w.event(sql)
+        assert event.sql_text == sql
+        assert event.digest == hashlib.sha256(event.digest_text.encode()).hexdigest()
+
+
+# --- encodings ----------------------------------------------------------------------------------
+
+
+def in_encoding(server: Any, encoding: str) -> str:
+    name = f"db_{encoding.lower()}"
+    server.psql(
+        f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 "
+        "LC_COLLATE 'C' LC_CTYPE 'C'"
+    )
+    return name
+
+
+def send_bytes(server: Any, dbname: str, statement: bytes) -> None:
+    """A simple query without any conversion by a driver."""
+    with RawClient(server, dbname) as raw:
+        raw.query("RESET client_encoding")
+        raw.query(f"SET client_encoding = '{'SQL_ASCII' if 'ascii' in dbname else 'LATIN1'}'")
+        raw.add("Q", statement + b"\0").send()
+        raw.read_until("Z")
+
+
+def test_encodings(new_cluster: New, connect: New) -> None:
+    """Texts of other databases' encodings: converted, or readable without an error."""
+    server = new_cluster()
+    latin, ascii_name = in_encoding(server, "LATIN1"), in_encoding(server, "SQL_ASCII")
+    conn = connect(server)
+    conn.execute("SELECT performance_schema.set_consumers('%', true)")
+    send_bytes(server, latin, "SELECT 'grün' AS größe".encode("latin-1"))
+    send_bytes(server, ascii_name, b"SELECT 'bytes \xff\xfe\xe4' AS \"col\xe4\"")
+    send_bytes(server, ascii_name, b"SELEC '\xff\xfe'")
+    long = "SELECT sql_text FROM performance_schema.events_statements_history_long"
+    texts = [row.sql_text for row in rows(conn, long) if row.sql_text]
+    assert "SELECT 'grün' AS größe" in texts
+    assert any("bytes" in text for text in texts)
+    for table in tables():
+        rows(conn, f"SELECT * FROM performance_schema.{table.name}")
+    for dbname in (latin, ascii_name):
+        with server.connect(dbname=dbname) as other:
+            other.execute("CREATE EXTENSION performance_schema")
+            conn.execute("SELECT '日本語' AS \"€\"")
+            for table in tables():
+                other.execute(f"SELECT * FROM performance_schema.{table.name}", binary=False)
+
+
+# --- depth ----------------------------------------------------------------------------------------
+
+
+def test_deep_recursion(new_cluster: New, connect: New) -> None:
+    """Deeper than the statement stack: all counted, the deep ones without a row."""
+    server = new_cluster(
+        performance_schema__max_statement_stack=5,
+        performance_schema__events_statements_history_size=200,
+    )
+    observer = connect(server)
+    server.psql(
+        "CREATE FUNCTION deep(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN "
+        "IF n = 0 THEN RETURN 0; END IF; RETURN (SELECT deep(n - 1)); END $$"
+    )
+    with Watched(server, observer) as w:
+        before = one(
+            observer,
+            "SELECT count_star FROM performance_schema."
+            "events_statements_summary_by_thread_by_event_name "
+            "WHERE event_name = 'statement/sql/select' AND thread_id = %s",
+            w.thread_id,
+        )
+        found = w.run("SELECT deep(40)")
+        after = one(
+            observer,
+            "SELECT count_star FROM performance_schema."
+            "events_statements_summary_by_thread_by_event_name "
+            "WHERE event_name = 'statement/sql/select' AND thread_id = %s",
+            w.thread_id,
+        )
+        assert after - before == 41
+        assert max(e.nesting_event_level for e in found) == 4
+        assert losses(observer) == {"performance_schema_nested_statement_lost": 36}
+        assert len(found) == 5
+
+
+@pytest.mark.timeout(120)
+def test_recursion_until_the_stack_is_full(new_cluster: New, connect: New) -> None:
+    """stack_depth_limit_exceeded: the session goes on, the books are balanced."""
+    server = new_cluster()
+    observer = connect(server)
+    server.psql(
+        "CREATE FUNCTION endless(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN "
+        "RETURN (SELECT endless(n + 1)); END $$"
+    )
+    with Watched(server, observer) as w:
+        for _ in range(3):
+            with pytest.raises(psycopg.errors.StatementTooComplex):
+                w.conn.execute("SELECT endless(0)")
+        event = w.event("SELECT 1")
+        assert (event.nesting_event_level, event.errors) == (0, 0)
+        assert event.object_name is None
+        current = w.current()
+        assert [e.sql_text for e in current] == ["SELECT 1"]
+        failed = rows(
+            observer,
+            "SELECT sum_error_raised "
+            "FROM performance_schema.events_errors_summary_by_thread_by_error "
+            "WHERE thread_id = %s AND sql_state = '54001'",
+            w.thread_id,
+        )
+        assert [row.sum_error_raised for row in failed] == [3]
+
+
+def test_many_open_cursors(cluster: Any, conn: Any) -> None:
+    """More statements open at once than one session can follow: the session works, all end."""
+    with Watched(cluster, conn) as w:
+        w.conn.execute("BEGIN")
+        for i in range(300):
+            w.conn.execute(f"DECLARE c{i} CURSOR FOR SELECT {i}, generate_series(1, 5)")
+        for i in range(0, 300, 7):
+            assert len(w.conn.execute(f"FETCH 2 FROM c{i}").fetchall()) == 2
+        for i in range(0, 300, 3):
+            w.conn.execute(f"CLOSE c{i}")
+        w.conn.execute("COMMIT")
+        event = w.event("SELECT 'after cursors'")
+        assert (event.nesting_event_level, event.nesting_event_id) == (0, None)
+        conn.execute("TRUNCATE performance_schema.status")
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def test_small_pool(new_cluster: New, connect: New) -> None:
+    """A pool of 64 kB: losses are counted, readers and writers work, TRUNCATE works."""
+    server = new_cluster(performance_schema__memory_pool_size=64)
+    conn = connect(server, prepare_threshold=None)
+    everything_on(conn)
+    sessions = [connect(server, prepare_threshold=None) for _ in range(20)]
+    for number, session in enumerate(sessions):
+        for i in range(40):
+            session.execute(select_of(number * 7 + i))
+        session.execute("CREATE TEMP TABLE tt (a int)")
+        session.execute("INSERT INTO tt VALUES (1)")
+        with pytest.raises(psycopg.Error):
+            session.execute("SELECT 1 / 0")
+    found = losses(conn)
+    assert found["performance_schema_pool_lost"] > 0
+    assert status(conn)["pool_bytes_used"] <= 64 * 1024
+    for table in tables():
+        rows(conn, f"SELECT * FROM performance_schema.{table.name}")
+    conn.execute("SELECT performance_schema.reset_all()")
+    for session in sessions:
+        session.close()
+    fresh = connect(server)
+    fresh.execute("SELECT 1")
+    # what the full pool cannot hold is still in the current rows
+    assert one(
+        fresh,
+        "SELECT count(*) FROM performance_schema.events_statements_current "
+        "WHERE thread_id = performance_schema.ps_current_thread_id()",
+    ) == 1  # fmt: skip
+
+
+def test_more_accounts_than_rows(new_cluster: New, connect: New) -> None:
+    """Users beyond users_size: sums go to the global row, losses are counted."""
+    server = new_cluster(performance_schema__accounts_size=3, performance_schema__users_size=3)
+    conn = connect(server)
+    listen = (
+        "SELECT coalesce(sum(count_star), 0)::int8 FROM "
+        "performance_schema.events_statements_summary_global_by_event_name "
+        "WHERE event_name = 'statement/sql/listen'"
+    )
+    for i in range(6):
+        conn.execute(f"CREATE ROLE u{i} LOGIN")
+    before = one(conn, listen)
+    for i in range(6):
+        with server.connect(user=f"u{i}") as session:
+            session.execute("LISTEN x")
+    assert one(conn, listen) == before + 6
+    assert one(conn, "SELECT count(*) FROM performance_schema.accounts") == 3
+    assert losses(conn)["performance_schema_accounts_lost"] >= 3
+
+
+def test_long_names(cluster: Any, conn: Any) -> None:
+    """Names of 63 bytes everywhere, and an application name that is cut."""
+    name = "n" * 63
+    conn.execute(f"CREATE SCHEMA {name}")
+    conn.execute(f"CREATE ROLE {name} LOGIN SUPERUSER")
+    conn.execute(
+        f"CREATE FUNCTION {name}.{name}() RETURNS int LANGUAGE plpgsql AS "
+        "$$ BEGIN PERFORM 1; RETURN 1; END $$"
+    )
+    with (
+        consumers(conn, events_statements_history_long=True),
+        Watched(cluster, conn, user=name, application_name="a" * 100) as w,
+    ):
+        w.conn.execute(f"SET search_path = {name}")
+        [top, inner] = w.run(f"SELECT {name}()")
+        assert top.current_schema_name == name
+        assert (inner.object_schema, inner.object_name) == (name, name)
+        [row] = rows(conn, "SELECT * FROM performance_schema.threads WHERE thread_id = %s",
+                     w.thread_id)  # fmt: skip
+        assert row.processlist_user == name
+        assert set(row.application_name) == {"a"}
+    conn.execute(f"DROP SCHEMA {name} CASCADE; DROP ROLE {name}")
