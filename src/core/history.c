@@ -69,27 +69,30 @@ text_at(const PfsArena *arena, uint64_t position)
 }
 
 static uint64_t
-hash_text(const char *text, size_t length)
+hash_text(const char *text, size_t length, uint64_t hash)
 {
-	uint64_t	hash = length;
+	const uint64_t odd = UINT64_C(0x9E3779B97F4A7C15);
+	const char *end = text + length;
 	uint64_t	word;
 
-	for (; length >= sizeof(word); length -= sizeof(word), text += sizeof(word))
+	hash += length;
+	for (; end - text >= 8; text += 8)
 	{
-		memcpy(&word, text, sizeof(word));
-		hash = pfs_hash64(hash ^ word);
+		memcpy(&word, text, 8);
+		hash = (hash ^ word) * odd;
 	}
-	word = 0;
-	memcpy(&word, text, length);
-	return pfs_hash64(hash ^ word);
+	for (; text < end; text++)
+		hash = (hash ^ (unsigned char) *text) * odd;
+	return hash;
 }
 
-/* Check sum of a row's text and message, and of where they lie. */
+/* Check sum of a row's text and message. */
 static uint32_t
 check_sum(const PfsStatementEvent *event, const char *text, const char *message)
 {
-	return (uint32_t) (hash_text(text, event->text_length) +
-					   3 * hash_text(message, event->message_length));
+	uint64_t	hash = hash_text(text, event->text_length, 0);
+
+	return (uint32_t) (hash_text(message, event->message_length, hash) >> 32);
 }
 
 static void

@@ -441,7 +441,8 @@ pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait)
 {
 	PfsThread  *thread = session->thread;
 	PfsInstrument *instrument = pfs_statement_instrument(session->arena, class);
-	uint32_t	setup = pfs_load_acquire(&session->arena->setup_changes);	/* before what it is about */
+	/* loaded before the switches it is about */
+	uint32_t	setup = pfs_load_acquire(&session->arena->setup_changes);
 	uint32_t	gate = pfs_load(&session->arena->gate);
 	PfsStatementCell *cell;
 

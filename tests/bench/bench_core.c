@@ -57,8 +57,8 @@ static void
 make_arena(void)
 {
 	PfsSizes sizes = bench_sizes();
-	PfsThreadInfo info = {.pid = 1, .user = "ada", .host = "h1", .database = "shop",
-						  .database_id = 5};
+	PfsThreadInfo info = {
+		.pid = 1, .user = "ada", .host = "h1", .database = "shop", .database_id = 5};
 
 	pfs_timer_init(false);
 	pfs_histogram_init();
@@ -78,8 +78,12 @@ find_digest(uint64_t query_id)
 {
 	static const uint8_t sha[PFS_SHA_BYTES] = {1};
 	uint32_t number = pfs_digest_find(arena, session->thread, query_id);
-	PfsDigestNew row = {.query_id = query_id, .database_id = 5, .text = text, .sha = sha,
-						.text_length = sizeof(text) - 1, .now = now};
+	PfsDigestNew row = {.query_id = query_id,
+						.database_id = 5,
+						.text = text,
+						.sha = sha,
+						.text_length = sizeof(text) - 1,
+						.now = now};
 
 	return number != PFS_DIGEST_NONE ? number : pfs_digest_insert(arena, &row);
 }

@@ -249,6 +249,23 @@ def test_insert_and_delete_are_as_described(observer: Any, table: Table) -> None
     assert Counter(select(observer, table)) == Counter(before)
 
 
+@pytest.mark.xfail(strict=True, reason="RETURNING shows what was given, not what was stored")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO {} (user_name, enabled) VALUES ('returned', 'no') RETURNING *",
+        "UPDATE {} SET enabled = 'yes' WHERE user_name = '%' RETURNING *",
+    ],
+)
+def test_returning_shows_the_stored_row(observer: Any, change: str) -> None:
+    actors = "performance_schema.setup_actors"
+    try:
+        [returned] = rows(observer, change.replace("{}", actors))
+        assert returned in rows(observer, f"SELECT * FROM {actors}")
+    finally:
+        observer.execute(f"DELETE FROM {actors} WHERE user_name = 'returned'")
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_truncate_is_as_described(observer: Any, table: Table) -> None:
     """Statistics become 0, events and rules go; other tables refuse and stay. Keep this last."""

@@ -1,8 +1,8 @@
 """`make DISABLE="..."`: event classes left out at build time leave nothing behind and harm nothing.
 
 A copy of the sources is built into a folder of its own, the server preloads that library by its
-path, and the extension script is run as plain SQL with that path in it: the installed library, which
-CREATE EXTENSION would name, is neither used nor changed.
+path, and the extension script is run as plain SQL with that path in it: the installed library,
+which CREATE EXTENSION would name, is neither used nor changed.
 """
 
 from __future__ import annotations
@@ -49,9 +49,7 @@ def extension_sql(library: Path) -> str:
     return "\n".join(lines).replace("MODULE_PATHNAME", str(library))
 
 
-@pytest.fixture(
-    scope="module", params=["statement transaction error", "statement", "transaction error"]
-)
+@pytest.fixture(scope="module", params=["statement transaction error", "statement"])
 def reduced(request: Any, pg_config: str, tmp_path_factory: Any) -> Iterator[tuple[Any, set[str]]]:
     """A server without some classes, and the classes it has."""
     disable = request.param

@@ -108,7 +108,7 @@ def levels_agree(conn: Any, table: str, by: str, column: str) -> None:
     assert found[0] == found[1] == found[2] == found[3]
 
 
-# --- ends of connections --------------------------------------------------------------------------
+# --- ends of connections -------------------------------------------------------------------------
 
 
 @pytest.mark.timeout(120)
@@ -214,7 +214,7 @@ def test_idle_in_transaction_at_the_end(cluster: Any, conn: Any) -> None:
     assert one(conn, sums) == before + 1
 
 
-# --- the server ends ------------------------------------------------------------------------------
+# --- the server ends -----------------------------------------------------------------------------
 
 
 @pytest.mark.expects_crash
@@ -296,12 +296,16 @@ def test_fast_restart_with_open_sessions(new_cluster: New) -> None:
         read_everything(conn)
 
 
-# --- processes that stand still ---------------------------------------------------------------------
+# --- processes that stand still ------------------------------------------------------------------
 
 
 @pytest.mark.timeout(120)
 def test_stopped_backend(new_cluster: New) -> None:
-    """SIGSTOP in the middle of a load, again and again: readers, resets and switches return."""
+    """SIGSTOP in the middle of a load, again and again: readers, resets and switches return.
+
+    Resets by function: TRUNCATE writes WAL, and waits for the server's own WALWrite lock when the
+    stopped backend holds that.
+    """
     server = new_cluster()
     with server.connect() as conn:
         everything_on(conn)
@@ -318,7 +322,7 @@ def test_stopped_backend(new_cluster: New) -> None:
                 try:
                     started = time.monotonic()
                     read_everything(conn)
-                    conn.execute("TRUNCATE performance_schema.events_statements_history")
+                    conn.execute("SELECT performance_schema.reset('events_statements_history')")
                     conn.execute("SELECT performance_schema.reset_all()")
                     conn.execute("SELECT performance_schema.set_instruments('%', true, true)")
                     conn.execute(
@@ -404,7 +408,7 @@ def test_readers_during_everything(new_cluster: New) -> None:
         assert found == {}
 
 
-# --- other processes --------------------------------------------------------------------------------
+# --- other processes -----------------------------------------------------------------------------
 
 
 def test_background_processes(new_cluster: New, connect: New) -> None:

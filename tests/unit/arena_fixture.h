@@ -50,8 +50,8 @@ extern PfsStatement *fixture_open(PfsSession *session, uint32_t class, uint64_t 
 								  const char *text);
 
 /* A whole statement of this length; text NULL: "select <query_id>". */
-extern void fixture_statement(PfsSession *session, uint32_t class, uint64_t query_id,
-							  PfsTicks wait, const char *text);
+extern void fixture_statement(PfsSession *session, uint32_t class, uint64_t query_id, PfsTicks wait,
+							  const char *text);
 extern void fixture_transaction(PfsSession *session, bool read_only, PfsTicks wait);
 
 /* A table as texts; times are raw ticks. */

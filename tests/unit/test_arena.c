@@ -19,10 +19,23 @@ static void
 parts_of(const PfsArena *arena, Part *part, int count)
 {
 	const PfsOff starts[] = {
-		0, arena->instruments, arena->thread_classes, arena->actors, arena->objects, arena->names,
-		arena->global, arena->accounts, arena->users, arena->hosts, arena->threads, arena->digests,
-		arena->digest_heads, arena->statements_long, arena->statements_long_text,
-		arena->transactions_long, arena->pool,
+		0,
+		arena->instruments,
+		arena->thread_classes,
+		arena->actors,
+		arena->objects,
+		arena->names,
+		arena->global,
+		arena->accounts,
+		arena->users,
+		arena->hosts,
+		arena->threads,
+		arena->digests,
+		arena->digest_heads,
+		arena->statements_long,
+		arena->statements_long_text,
+		arena->transactions_long,
+		arena->pool,
 	};
 
 	for (int i = 0; i < count && i < (int) PFS_LENGTH(starts); i++)
@@ -70,8 +83,8 @@ wrong_inside_thread(const PfsArena *arena)
 	char *end = (char *) pfs_thread_transaction(arena, thread, 1 + s->transactions_history);
 	int wrong = 0;
 
-	wrong += (char *) pfs_thread_aggregate(arena, thread, PFS_SCOPE_THREAD) <
-			 base + sizeof(PfsThread);
+	wrong +=
+		(char *) pfs_thread_aggregate(arena, thread, PFS_SCOPE_THREAD) < base + sizeof(PfsThread);
 	wrong += end_of_aggregates > base + arena->thread_history_offset;
 	wrong += last > (char *) pfs_thread_transaction(arena, thread, 0);
 	wrong += end > base + arena->thread_bytes;
@@ -87,9 +100,16 @@ random_sizes(uint64_t *random)
 {
 	PfsSizes sizes = fixture_sizes();
 	uint32_t *field[] = {
-		&sizes.threads, &sizes.accounts, &sizes.users, &sizes.hosts, &sizes.statements_history,
-		&sizes.statements_history_long, &sizes.transactions_history,
-		&sizes.transactions_history_long, &sizes.digests, &sizes.sql_text_length,
+		&sizes.threads,
+		&sizes.accounts,
+		&sizes.users,
+		&sizes.hosts,
+		&sizes.statements_history,
+		&sizes.statements_history_long,
+		&sizes.transactions_history,
+		&sizes.transactions_history_long,
+		&sizes.digests,
+		&sizes.sql_text_length,
 		&sizes.digest_length,
 	};
 

@@ -28,7 +28,6 @@ typedef struct Party
 	uint64_t scans;
 } Party;
 
-
 static bool
 is_done(const Party *party)
 {
@@ -158,13 +157,20 @@ disturb(void *argument)
 		"events_statements_summary_by_user_by_event_name",
 		"events_statements_summary_by_host_by_event_name",
 		"events_errors_summary_by_host_by_error",
-		"events_statements_current", "events_statements_history",
-		"events_statements_history_long", "events_transactions_history",
-		"accounts", "users", "hosts",
+		"events_statements_current",
+		"events_statements_history",
+		"events_statements_history_long",
+		"events_transactions_history",
+		"accounts",
+		"users",
+		"hosts",
 	};
 	static const PfsConsumer switched[] = {
-		PFS_CONSUMER_THREAD, PFS_CONSUMER_STATEMENTS_CURRENT, PFS_CONSUMER_STATEMENTS_HISTORY,
-		PFS_CONSUMER_STATEMENTS_HISTORY_LONG, PFS_CONSUMER_TRANSACTIONS_CURRENT,
+		PFS_CONSUMER_THREAD,
+		PFS_CONSUMER_STATEMENTS_CURRENT,
+		PFS_CONSUMER_STATEMENTS_HISTORY,
+		PFS_CONSUMER_STATEMENTS_HISTORY_LONG,
+		PFS_CONSUMER_TRANSACTIONS_CURRENT,
 	};
 	Party *party = argument;
 	uint64_t random = 17;
@@ -225,8 +231,9 @@ large_arena(void)
 static void
 check_losses(PfsArena *arena, uint64_t wrong, bool truncated)
 {
-	ok(wrong <= loss_of(arena, PFS_LOSS_UNSTABLE_READS), "%" PRIu64 " rows were torn, %" PRIu64
-	   " are said to be", wrong, loss_of(arena, PFS_LOSS_UNSTABLE_READS));
+	ok(wrong <= loss_of(arena, PFS_LOSS_UNSTABLE_READS),
+	   "%" PRIu64 " rows were torn, %" PRIu64 " are said to be", wrong,
+	   loss_of(arena, PFS_LOSS_UNSTABLE_READS));
 	for (int i = 0; i < PFS_LOSSES; i++)
 		if (i != PFS_LOSS_UNSTABLE_READS && i != PFS_LOSS_ROLL_UP && i != PFS_LOSS_HISTORY_LONG &&
 			!(i == PFS_LOSS_DIGEST && truncated))
@@ -366,11 +373,18 @@ static void
 test_stopped_thread(void)
 {
 	static const char *const tables[] = {
-		"threads", "events_statements_current", "events_statements_history",
-		"events_transactions_current", "events_transactions_history", STATEMENTS_BY_THREAD,
-		STATEMENTS_GLOBAL, "events_transactions_summary_global_by_event_name",
-		"events_errors_summary_global_by_error", DIGESTS,
-		"events_statements_histogram_by_digest", "events_statements_histogram_global",
+		"threads",
+		"events_statements_current",
+		"events_statements_history",
+		"events_transactions_current",
+		"events_transactions_history",
+		STATEMENTS_BY_THREAD,
+		STATEMENTS_GLOBAL,
+		"events_transactions_summary_global_by_event_name",
+		"events_errors_summary_global_by_error",
+		DIGESTS,
+		"events_statements_histogram_by_digest",
+		"events_statements_histogram_global",
 	};
 	PfsArena *arena = fixture_arena(NULL);
 	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
@@ -384,8 +398,8 @@ test_stopped_thread(void)
 		uint64_t before = loss_of(arena, PFS_LOSS_UNSTABLE_READS);
 
 		table_count(arena, tables[i]);
-		ok(loss_of(arena, PFS_LOSS_UNSTABLE_READS) > before, "%s: the reader comes back and says so",
-		   tables[i]);
+		ok(loss_of(arena, PFS_LOSS_UNSTABLE_READS) > before,
+		   "%s: the reader comes back and says so", tables[i]);
 	}
 	pfs_seq_write_end(&session->thread->seq);
 	fixture_kill(session);

@@ -52,10 +52,10 @@ test_rows(void)
 	is_u64(row_number(rows, 0, "sum_timer_wait"), 5050000, "sum");
 	is_u64(row_number(rows, 0, "min_timer_wait"), 1000, "minimum");
 	is_u64(row_number(rows, 0, "max_timer_wait"), 100000, "maximum");
-	is_u64(row_number(rows, 0, "quantile_95"),
-		   pfs_bucket_low_ps((int) pfs_bucket_of(95000) + 1), "95 %");
-	is_u64(row_number(rows, 0, "quantile_999"),
-		   pfs_bucket_low_ps((int) pfs_bucket_of(100000) + 1), "99.9 %");
+	is_u64(row_number(rows, 0, "quantile_95"), pfs_bucket_low_ps((int) pfs_bucket_of(95000) + 1),
+		   "95 %");
+	is_u64(row_number(rows, 0, "quantile_999"), pfs_bucket_low_ps((int) pfs_bucket_of(100000) + 1),
+		   "99.9 %");
 	is_u64(row_number(rows, 0, "first_seen"), FIXTURE_START, "first seen");
 	is_u64(row_number(rows, 0, "last_seen"), FIXTURE_START + 100000, "last seen");
 	rows_free(rows);
@@ -229,7 +229,8 @@ test_full_pool(void)
 	for (uint64_t id = 1; id <= 6; id++)
 		for (int i = 0; i < 10; i++)
 			fixture_statement(session, 0, id, 10 * id * id * id, NULL);
-	is_u64(table_sum(arena, DIGESTS, "count_star"), 61, "rows count when there is no room for cells");
+	is_u64(table_sum(arena, DIGESTS, "count_star"), 61,
+		   "rows count when there is no room for cells");
 	is_u64(buckets(arena) + loss_of(arena, PFS_LOSS_DIGEST_HISTOGRAM), 61,
 		   "what histograms cannot hold is counted");
 	ok(loss_of(arena, PFS_LOSS_DIGEST_TEXT) >= 5, "texts not kept are counted");
@@ -365,14 +366,14 @@ test_same_keys(void)
 	arena = fixture_arena(&sizes);
 	pthread_barrier_init(&barrier, NULL, THREADS);
 	for (uint32_t i = 0; i < THREADS; i++)
-		inserter[i] = (Inserter){.session = fixture_attach(arena, i, "ada", "h1"),
-								 .barrier = &barrier};
+		inserter[i] =
+			(Inserter){.session = fixture_attach(arena, i, "ada", "h1"), .barrier = &barrier};
 	for (int round = 0; round < ROUNDS; round++)
 	{
 		run_threads(THREADS, insert_all, inserter, sizeof(Inserter));
 		for (int t = 1; t < THREADS; t++)
-			different += memcmp(inserter[t].number, inserter[0].number,
-								sizeof(inserter[0].number)) != 0;
+			different +=
+				memcmp(inserter[t].number, inserter[0].number, sizeof(inserter[0].number)) != 0;
 		lost += table_sum(arena, DIGESTS, "count_star") != THREADS * KEYS ||
 				table_count(arena, DIGESTS) != KEYS;
 		table_truncate(arena, DIGESTS);

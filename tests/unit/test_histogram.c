@@ -95,8 +95,7 @@ quantile_fits(const uint64_t *count, const uint64_t *sorted, size_t n, double p)
 	size_t rank = (size_t) ceil((double) n * p);
 	uint64_t exact = sorted[rank > 0 ? rank - 1 : 0];
 
-	return pfs_histogram_quantile_ps(count, p) ==
-		   pfs_bucket_low_ps((int) pfs_bucket_of(exact) + 1);
+	return pfs_histogram_quantile_ps(count, p) == pfs_bucket_low_ps((int) pfs_bucket_of(exact) + 1);
 }
 
 static void

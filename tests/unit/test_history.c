@@ -104,7 +104,8 @@ test_long_ring(uint32_t size)
 		numbered(session, i, 60);
 	rows = rows_of(arena, LONG);
 	is_u64((uint64_t) rows->count, size, "a full ring");
-	is_u64(rows_sum(rows, "event_id"), (uint64_t) size * (2 * n - size + 1) / 2, "of the last ones");
+	is_u64(rows_sum(rows, "event_id"), (uint64_t) size * (2 * n - size + 1) / 2,
+		   "of the last ones");
 	is_u64(wrong_texts(rows, &missing), 0, "no text is wrong");
 	is_u64(missing, 0, "nor missing");
 	rows_free(rows);

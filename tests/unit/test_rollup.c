@@ -54,8 +54,8 @@ static void
 check_levels(PfsArena *arena, PfsFamily family, const uint64_t *want, const char *when)
 {
 	for (int level = 0; level < PFS_LEVELS; level++)
-		ok(count_at(arena, family, level) == want[level], "%s %s: %" PRIu64,
-		   tables[family][level], when, want[level]);
+		ok(count_at(arena, family, level) == want[level], "%s %s: %" PRIu64, tables[family][level],
+		   when, want[level]);
 }
 
 static void
@@ -188,8 +188,7 @@ test_full_pool(void)
 		one_event(session, PFS_FAMILY_TRANSACTIONS, 0, 10);
 	}
 	is_u64(loss_of(arena, PFS_LOSS_CELLS), 10, "events without a cell are counted");
-	check_levels(arena, PFS_FAMILY_TRANSACTIONS, (const uint64_t[]){5, 5, 5, 5, 5},
-				 "need no cell");
+	check_levels(arena, PFS_FAMILY_TRANSACTIONS, (const uint64_t[]){5, 5, 5, 5, 5}, "need no cell");
 	is_u64(table_count(arena, "events_statements_history"), 5, "the history has them");
 	fixture_detach(session);
 	fixture_free(arena);
@@ -372,8 +371,8 @@ model_attach(Model *m, uint32_t slot, int combination)
 	thread->live = true;
 	thread->combination = combination;
 	thread->has_account = m->account[combination].used || rows < 4;
-	thread->session = fixture_attach(m->arena, slot, users[user_of[combination]],
-									 hosts[host_of[combination]]);
+	thread->session =
+		fixture_attach(m->arena, slot, users[user_of[combination]], hosts[host_of[combination]]);
 	if (!thread->has_account)
 		return;
 	m->account[combination].used = true;
@@ -385,8 +384,8 @@ static void
 model_event(Model *m, ModelThread *thread)
 {
 	int family = (int) (next_random(&m->random) % PFS_FAMILIES);
-	uint32_t number = (uint32_t) (next_random(&m->random) %
-								  (family == PFS_FAMILY_TRANSACTIONS ? 2 : NUMBERS));
+	uint32_t number =
+		(uint32_t) (next_random(&m->random) % (family == PFS_FAMILY_TRANSACTIONS ? 2 : NUMBERS));
 	PfsTicks wait = 1 + next_random(&m->random) % 1000;
 	Stats *stats = m->thread_consumer ? &thread->own : &m->global;
 
@@ -443,7 +442,7 @@ model_row(const Model *m, int family, PfsLevel level, int owner, Stats *sum)
 
 		if (level > PFS_LEVEL_THREAD && level < PFS_LEVEL_GLOBAL && t->has_account)
 			mine = owner == (level == PFS_LEVEL_ACCOUNT ? t->combination
-							 : level == PFS_LEVEL_USER	? user_of[t->combination]
+							 : level == PFS_LEVEL_USER  ? user_of[t->combination]
 														: host_of[t->combination]);
 		if (mine && t->live)
 			add_family(sum, &t->own, family);
@@ -512,9 +511,9 @@ add_row(Stats *stats, const Rows *rows, int row, int family)
 						 row_number(rows, row, "max_timer_read_only")};
 	}
 	else if (family == PFS_FAMILY_STATEMENTS)
-		*cell = (Cell){
-			row_number(rows, row, "count_star"), row_number(rows, row, "sum_timer_wait"),
-			row_number(rows, row, "min_timer_wait"), row_number(rows, row, "max_timer_wait")};
+		*cell = (Cell){row_number(rows, row, "count_star"), row_number(rows, row, "sum_timer_wait"),
+					   row_number(rows, row, "min_timer_wait"),
+					   row_number(rows, row, "max_timer_wait")};
 	else
 		*cell = (Cell){row_number(rows, row, "sum_error_raised"), 0, 0, 0};
 }
@@ -552,7 +551,7 @@ static int
 party_differences(const Model *m, PfsLevel level)
 {
 	const ModelParty *party = level == PFS_LEVEL_ACCOUNT ? m->account
-							  : level == PFS_LEVEL_USER	 ? m->user
+							  : level == PFS_LEVEL_USER  ? m->user
 														 : m->host;
 	Rows *rows = rows_of(m->arena, party_tables[level]);
 	int used = 0;
@@ -565,8 +564,8 @@ party_differences(const Model *m, PfsLevel level)
 		used += party[i].used;
 		for (int row = 0; row < rows->count; row++)
 			if (row_is_of(m, rows, row, level, i))
-				found += row_number(rows, row, "current_connections") ==
-						 (uint64_t) party[i].connections;
+				found +=
+					row_number(rows, row, "current_connections") == (uint64_t) party[i].connections;
 		wrong += found != party[i].used;
 	}
 	wrong += used != rows->count;

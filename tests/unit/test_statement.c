@@ -111,19 +111,19 @@ test_nesting(void)
 	PfsStatement *s[4];
 	Rows *rows;
 
-	s[0] = enter(p.session, 0, "call"); /* event 1 */
+	s[0] = enter(p.session, 0, "call");             /* event 1 */
 	pfs_transaction_open(p.session, FIXTURE_START); /* event 2, inside 1 */
-	s[1] = enter(p.session, 1, "inner"); /* event 3, inside the younger 2 */
-	s[2] = enter(p.session, 2, "innermost"); /* event 4, inside 3: younger than 2 */
+	s[1] = enter(p.session, 1, "inner");            /* event 3, inside the younger 2 */
+	s[2] = enter(p.session, 2, "innermost");        /* event 4, inside 3: younger than 2 */
 	rows = rows_of(p.arena, CURRENT);
 	is_u64((uint64_t) rows->count, 3, "three at once");
 	check_nesting(rows, "call", 0, NULL, 0);
 	check_nesting(rows, "inner", 2, "TRANSACTION", 1);
 	check_nesting(rows, "innermost", 3, "STATEMENT", 2);
 	rows_free(rows);
-	is_u64(table_number(p.arena, "events_transactions_current", "event_id", "2",
-						"nesting_event_id"),
-		   1, "a transaction inside a statement");
+	is_u64(
+		table_number(p.arena, "events_transactions_current", "event_id", "2", "nesting_event_id"),
+		1, "a transaction inside a statement");
 	pfs_statement_close(p.session, s[2], 2000);
 	ok(p.session->running == s[1], "the caller runs again");
 	pfs_statement_close(p.session, s[1], 2000);
@@ -191,7 +191,8 @@ test_deep_stack(void)
 	is_u64(table_sum(p.arena, BY_THREAD, "sum_timer_wait"), 100, "with their times");
 	is_u64(table_count(p.arena, HISTORY), stack, "those with a row are in history");
 	fixture_statement(p.session, 0, 0, 5, "after");
-	is_u64(table_number(p.arena, CURRENT, "sql_text", "after", "timer_wait"), 5, "all is free again");
+	is_u64(table_number(p.arena, CURRENT, "sql_text", "after", "timer_wait"), 5,
+		   "all is free again");
 	leave_place(p);
 }
 

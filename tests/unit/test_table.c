@@ -168,10 +168,9 @@ find_moving(const PfsTable *table, bool *moving)
 	{
 		const PfsColumn *column = pfs_table_column(table, c, NULL);
 
-		moving[c] = column->type == PFS_COLUMN_SECONDS_AGO ||
-					strcmp(column->name, "timer_end") == 0 ||
-					strcmp(column->name, "timer_wait") == 0 ||
-					(measured && column->type == PFS_COLUMN_U64);
+		moving[c] =
+			column->type == PFS_COLUMN_SECONDS_AGO || strcmp(column->name, "timer_end") == 0 ||
+			strcmp(column->name, "timer_wait") == 0 || (measured && column->type == PFS_COLUMN_U64);
 	}
 }
 
@@ -221,8 +220,7 @@ test_conditions(void)
 		{
 			const PfsColumn *column = pfs_table_column(all->table, c, NULL);
 
-			if ((column->flags & PFS_COLUMN_KEY) == 0 ||
-				strcmp(all->table->name, "status") == 0)
+			if ((column->flags & PFS_COLUMN_KEY) == 0 || strcmp(all->table->name, "status") == 0)
 				continue;
 			for (int r = 0; r < all->count; r += step)
 				if (all->cell[r * all->columns + c] != NULL)
@@ -303,7 +301,8 @@ typedef struct Edit
 	int column; /* of a bad value */
 } Edit;
 
-#define LONG_KEY "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define LONG_KEY \
+	"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 
 static const Edit edits[] = {
 	{"setup_actors", 'i', {"h1", "ada", "%"}, "NO", "YES", PFS_EDIT_OK, 0},
@@ -377,8 +376,7 @@ test_edits(void)
 		int column = -1;
 		PfsEditResult result = apply(arena, &edits[i], &column);
 
-		ok(result == edits[i].result &&
-			   (result != PFS_EDIT_BAD_VALUE || column == edits[i].column),
+		ok(result == edits[i].result && (result != PFS_EDIT_BAD_VALUE || column == edits[i].column),
 		   "edit %zu of %s: result %d, column %d", i, edits[i].table, (int) result, column);
 	}
 	is_u64(table_count(arena, "setup_actors"), 3, "actors are as the edits say");

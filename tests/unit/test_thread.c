@@ -262,8 +262,12 @@ static void
 test_privileges(void)
 {
 	static const char *const tables[] = {
-		"threads", "events_statements_current", "events_statements_history",
-		"events_statements_history_long", "events_transactions_current", BY_THREAD,
+		"threads",
+		"events_statements_current",
+		"events_statements_history",
+		"events_statements_history_long",
+		"events_transactions_current",
+		BY_THREAD,
 	};
 	PfsArena *arena = fixture_arena(NULL);
 	PfsSession *ada = fixture_attach(arena, 0, "ada", "h1");
