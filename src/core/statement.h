@@ -177,7 +177,7 @@ extern void pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wa
 static inline bool
 pfs_statement_tally_again(PfsSession *session, uint32_t class)
 {
-	if (pfs_unlikely(session->tally_count[class] == NULL ||
+	if (pfs_unlikely(class >= PFS_TALLY_CLASSES || session->tally_count[class] == NULL ||
 					 session->tally_reset != pfs_load_acquire(&session->arena->reset_now) ||
 					 session->tally_setup != pfs_load(&session->arena->setup_changes) ||
 					 session->slots_of != session->thread->thread_id ||

@@ -122,6 +122,9 @@ extern void pfs_pg_routine_forget(int level);
 /* --- pg_xact.c --- */
 extern void pfs_pg_transaction_begin(PfsTicks start);
 
+/* Shows what is known of the transaction by now: id, isolation, access mode, autocommit. */
+extern void pfs_pg_transaction_refresh(void);
+
 /* --- pg_error.c --- */
 
 /* Watches the errors of a call, without the cost of PG_TRY; popped by restoring guard->previous. */

@@ -24,6 +24,7 @@ static bool extended_seen = false;	/* responses of the extended protocol were se
 static bool query_seen = false; /* something was answered */
 static bool describing_statement = false;	/* ParameterDescription was sent: T or n follows */
 static TimestampTz completed_message = 0;	/* message that the last CommandComplete answered */
+static TimestampTz ready_message = 0;	/* and the last ReadyForQuery */
 
 /* Counts a message; the clock is read only for classes that are timed. */
 static void
@@ -105,16 +106,21 @@ portal_suspended(void)
 	tally(PFS_PG_COM_EXECUTE);
 }
 
-/* RowDescription and NoData answer Describe, unless a simple query's result begins. */
+/*
+ * RowDescription and NoData answer Describe, unless a simple query's result begins.  Describe is no
+ * message that sets the server's timestamp, a simple query is.
+ */
 static void
-row_description(char type)
+row_description(void)
 {
 	PfsStatement *top = pfs_session.open > 0 ? pfs_pg_top() : NULL;
+	bool		simple_result = !extended_seen &&
+		GetCurrentStatementStartTimestamp() != ready_message;
 
 	if (describing_statement)
 		describing_statement = false;	/* counted with its ParameterDescription */
-	else if (type == 'n' || (pfs_session.running == NULL &&
-							 (extended_seen || top == NULL || (top->host_flags & PFS_PG_ENDED) == 0)))
+	else if (pfs_session.running == NULL && !simple_result &&
+			 (top == NULL || (top->host_flags & (PFS_PG_ENDED | PFS_PG_COMPLETE)) != PFS_PG_ENDED))
 		tally(PFS_PG_COM_DESCRIBE);
 }
 
@@ -146,6 +152,9 @@ ready_for_query(char status)
 	PfsTicks	now;
 
 	pfs_pg_finish_ended();
+	if (status != 'I')
+		pfs_pg_transaction_refresh();
+	ready_message = GetCurrentStatementStartTimestamp();
 	now = pfs_pg_last_end();
 	if (query_seen && !extended_seen)
 	{
@@ -191,7 +200,7 @@ note_message(char type, const char *body, size_t length)
 			break;
 		case 'T':				/* RowDescription */
 		case 'n':				/* NoData */
-			row_description(type);
+			row_description();
 			break;
 		case 's':				/* PortalSuspended */
 			extended_seen = true;

@@ -179,6 +179,8 @@ open_statement(uint32 class, const char *source, int location, int length, uint6
 	if (!nested)
 		pfs_pg_finish_ended();
 	start = nested ? nested_start(query_id) : top_start();
+	if (nested)
+		pfs_pg_transaction_begin(start);	/* a procedure has ended the one before */
 	statement = pfs_wants(&pfs_session, PFS_GATE_STATEMENTS)
 		? pfs_statement_open(&pfs_session, class, start) : NULL;
 	if (statement == NULL)

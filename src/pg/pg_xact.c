@@ -16,24 +16,35 @@
 #include "pg/pg_instruments.h"
 
 void
-pfs_pg_transaction_begin(PfsTicks start)
-{
-	if (!pfs_session.transaction.open && IsTransactionState() &&
-		pfs_wants(&pfs_session, PFS_GATE_TRANSACTIONS))
-		pfs_transaction_open(&pfs_session, start);
-}
-
-static void
-end_transaction(PfsTransactionState outcome, PfsTicks now)
+pfs_pg_transaction_refresh(void)
 {
 	PfsTransactionEvent *event = pfs_session.transaction.event;
 
 	if (!pfs_session.transaction.open)
 		return;
-	event->trx_id = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
-	event->read_only = XactReadOnly;
-	event->isolation = (uint8) XactIsoLevel;
-	event->autocommit = !IsTransactionBlock();
+	pfs_store(&event->trx_id, U64FromFullTransactionId(GetTopFullTransactionIdIfAny()));
+	pfs_store(&event->read_only, (uint8) XactReadOnly);
+	pfs_store(&event->isolation, (uint8) XactIsoLevel);
+	pfs_store(&event->autocommit, (uint8) !IsTransactionBlock());
+}
+
+void
+pfs_pg_transaction_begin(PfsTicks start)
+{
+	if (pfs_session.transaction.open || !IsTransactionState() ||
+		!pfs_wants(&pfs_session, PFS_GATE_TRANSACTIONS))
+		return;
+	pfs_transaction_open(&pfs_session, start);
+	pfs_store(&pfs_session.transaction.event->read_only, (uint8) XactReadOnly);
+	pfs_store(&pfs_session.transaction.event->isolation, (uint8) XactIsoLevel);
+}
+
+static void
+end_transaction(PfsTransactionState outcome, PfsTicks now)
+{
+	if (!pfs_session.transaction.open)
+		return;
+	pfs_pg_transaction_refresh();
 	pfs_transaction_close(&pfs_session, outcome, now);
 }
 

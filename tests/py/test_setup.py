@@ -59,11 +59,6 @@ def test_instrument_by_update(w: Watched) -> None:
     assert grown(w, "SELECT 1", "SELECT 2") == {"sql/select": 2, "com/Query": 2}
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="row_description() takes the RowDescription of a simple query for an answer to Describe "
-    "when the SQL instrument is off, because there is no statement to look at",
-)
 def test_protocol_commands_without_statements(w: Watched) -> None:
     """statement/com/* does not depend on statement/sql/*."""
     with instruments(w.observer, "statement/sql/%", "NO"):

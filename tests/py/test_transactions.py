@@ -108,11 +108,6 @@ def test_modes(w: Watched, begin: str, isolation: str, mode: str) -> None:
     assert count(w, side) == before + 1
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="events_transactions_current of a running transaction has isolation, access mode, "
-    "autocommit and trx_id only after its end",
-)
 def test_running_transaction(w: Watched) -> None:
     """The row of the running transaction tells the same."""
     w.conn.execute("BEGIN ISOLATION LEVEL SERIALIZABLE")
@@ -172,11 +167,6 @@ def test_trx_id(w: Watched) -> None:
     assert run(w, "SELECT 1").trx_id is None
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a transaction that a procedure begins after its COMMIT or ROLLBACK has no event: "
-    "only top-level statements call pfs_pg_transaction_begin",
-)
 def test_transactions_of_a_procedure(w: Watched) -> None:
     """COMMIT and ROLLBACK inside a procedure end transactions."""
     w.conn.execute("CREATE TABLE IF NOT EXISTS trx_t (a int)")
