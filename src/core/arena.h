@@ -128,6 +128,8 @@ typedef struct PfsArena
 	uint32_t	reset_at[PFS_FAMILIES][PFS_LEVELS];
 	uint32_t	reset_of[PFS_RESETS];
 	uint64_t	sample_age_ticks;
+	int64_t		wall_time;		/* host's calendar time ... */
+	uint64_t	wall_ticks;		/* ... at these ticks; renewed by the host under its setup lock */
 
 	/* registration; written at start only */
 	uint32_t	instrument_count;

@@ -85,8 +85,9 @@ typedef struct PfsFdwReader
 {
 	bool		sees_all;
 	const char *own_user;
-	int64		now;			/* TimestampTz at the moment ... */
-	uint64_t	now_ticks;		/* ... of these ticks */
+	uint64_t	now_ticks;
+	int64		wall_time;		/* TimestampTz at the moment ... */
+	uint64_t	wall_ticks;		/* ... of these ticks */
 	int			text_encoding;	/* of the last text that had to be converted */
 	Oid			conversion;		/* its conversion function, if there is one */
 } PfsFdwReader;

@@ -34,15 +34,15 @@ numeric_u128(unsigned __int128 value)
 							   Int32GetDatum(-1));
 }
 
-/* Moments are told from the present: the timer knows nothing of the calendar. */
+/* Moments are told from a known one: the timer knows nothing of the calendar. */
 static Datum
 timestamp_of_ticks(const PfsFdwReader *reader, uint64_t ticks)
 {
-	bool		past = ticks <= reader->now_ticks;
-	uint64_t	distance = past ? reader->now_ticks - ticks : ticks - reader->now_ticks;
+	bool		past = ticks <= reader->wall_ticks;
+	uint64_t	distance = past ? reader->wall_ticks - ticks : ticks - reader->wall_ticks;
 	int64		usecs = (int64) (pfs_ticks_to_ps(distance) / 1000000);
 
-	return TimestampTzGetDatum(reader->now + (past ? -usecs : usecs));
+	return TimestampTzGetDatum(reader->wall_time + (past ? -usecs : usecs));
 }
 
 static Datum

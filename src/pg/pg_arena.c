@@ -18,6 +18,7 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
+#include "utils/timestamp.h"
 
 #define LOCK_TRANCHE "performance_schema"
 
@@ -130,4 +131,21 @@ void
 pfs_pg_setup_unlock(void)
 {
 	LWLockRelease(setup_lock);
+}
+
+#define WALL_CLOCK_SECONDS 3600
+
+void
+pfs_pg_wall_clock(TimestampTz *time, uint64_t *ticks)
+{
+	pfs_pg_setup_lock();
+	if (pfs_arena->wall_ticks == 0 ||
+		pfs_now() - pfs_arena->wall_ticks > WALL_CLOCK_SECONDS * pfs_timer.frequency)
+	{
+		pfs_arena->wall_time = GetCurrentTimestamp();
+		pfs_arena->wall_ticks = pfs_now();
+	}
+	*time = pfs_arena->wall_time;
+	*ticks = pfs_arena->wall_ticks;
+	pfs_pg_setup_unlock();
 }

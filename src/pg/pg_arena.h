@@ -6,6 +6,7 @@
 #define PFS_PG_ARENA_H
 
 #include "core/arena.h"
+#include "datatype/timestamp.h"
 
 /*
  * NULL when the library is not in shared_preload_libraries, or performance_schema.enabled = off.
@@ -22,5 +23,11 @@ extern bool pfs_pg_preloaded;
  */
 extern void pfs_pg_setup_lock(void);
 extern void pfs_pg_setup_unlock(void);
+
+/*
+ * A moment of the timer and its calendar time, the same for all readers for an hour, so that a
+ * moment is shown alike by two SELECTs; renewed then, as the two clocks drift apart.
+ */
+extern void pfs_pg_wall_clock(TimestampTz *time, uint64_t *ticks);
 
 #endif							/* PFS_PG_ARENA_H */

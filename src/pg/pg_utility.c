@@ -134,7 +134,7 @@ begin_utility(PlannedStmt *pstmt, const char *source, DestReceiver *dest)
 
 /* As the server's command tag tells them; MOVE and the like return none. */
 static void
-store_rows(PfsStatement *statement, const QueryCompletion *qc, bool copy_from)
+store_rows(PfsStatement *statement, const QueryCompletion *qc, NodeTag command, bool copy_from)
 {
 	if (qc == NULL)
 		return;
@@ -147,7 +147,14 @@ store_rows(PfsStatement *statement, const QueryCompletion *qc, bool copy_from)
 		case CMDTAG_FETCH:
 			pfs_statement_set(statement, PFS_COUNTER_ROWS_SENT, qc->nprocessed);
 			break;
-		case CMDTAG_SELECT:		/* CREATE TABLE AS, SELECT INTO */
+		case CMDTAG_SELECT:		/* of EXECUTE, else of CREATE TABLE AS and SELECT INTO */
+			pfs_statement_set(statement, command == T_ExecuteStmt ? PFS_COUNTER_ROWS_SENT
+							  : PFS_COUNTER_ROWS_AFFECTED, qc->nprocessed);
+			break;
+		case CMDTAG_INSERT:		/* of EXECUTE */
+		case CMDTAG_UPDATE:
+		case CMDTAG_DELETE:
+		case CMDTAG_MERGE:
 		case CMDTAG_REFRESH_MATERIALIZED_VIEW:
 			pfs_statement_set(statement, PFS_COUNTER_ROWS_AFFECTED, qc->nprocessed);
 			break;
@@ -167,6 +174,7 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	bool		nested = pfs_session.running != NULL;
 	bool		copy_from = IsA(pstmt->utilityStmt, CopyStmt) &&
 		((CopyStmt *) pstmt->utilityStmt)->is_from;
+	NodeTag		command = nodeTag(pstmt->utilityStmt);
 	QueryCompletion own_qc;
 
 	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker() &&
@@ -202,7 +210,7 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	if (guarded)
 		error_context_stack = guard.previous;
 	pfs_pg_usage_end(statement);
-	store_rows(statement, qc, copy_from);
+	store_rows(statement, qc, command, copy_from);
 	if (nested || !pfs_pg_has_client)
 		pfs_pg_end(statement, pfs_now(), 0, NULL);
 	else

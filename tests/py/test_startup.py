@@ -8,7 +8,6 @@ from typing import Any
 import psycopg
 import pytest
 from helpers import name_counts, one, rows, status, tables, thread_of, truncatable
-from pfs_cluster import ClusterError
 
 New = Callable[..., Any]
 MB = 1024 * 1024
@@ -87,7 +86,7 @@ def test_instrument_patterns(new_cluster: New, connect: New) -> None:
         ("%=off, nonsense", "nonsense"),
         ("statement/%=maybe", "statement/%=maybe"),
         ("=on", "=on"),
-        ("x" * 200 + "=on", "x" * 200),
+        ("x" * 200 + "=on", "x" * 200 + "=on"),
     ],
 )
 def test_bad_instrument_value(new_cluster: New, value: str, named: str) -> None:
