@@ -50,23 +50,30 @@ pfs_histogram_init(void)
 	}
 }
 
-uint64_t
-pfs_histogram_quantile_ps(const uint64_t *count, double p)
+void
+pfs_histogram_quantiles_ps(const uint64_t *count, const double *p, int quantiles, uint64_t *limit)
 {
 	uint64_t	total = 0;
 	uint64_t	seen = 0;
-	uint64_t	wanted;
+	int			bucket = -1;
 
 	for (int i = 0; i < PFS_BUCKETS; i++)
 		total += count[i];
-	if (total == 0)
-		return 0;
-	wanted = (uint64_t) ceil((double) total * p);
-	for (int i = 0; i < PFS_BUCKETS; i++)
+	for (int q = 0; q < quantiles; q++)
 	{
-		seen += count[i];
-		if (seen >= wanted)
-			return pfs_bucket_low_ps(i + 1);
+		uint64_t	wanted = (uint64_t) ceil((double) total * p[q]);
+
+		while (seen < wanted && bucket < PFS_BUCKETS - 1)
+			seen += count[++bucket];
+		limit[q] = total == 0 ? 0 : pfs_bucket_low_ps(bucket + 1);
 	}
-	return UINT64_MAX;
+}
+
+uint64_t
+pfs_histogram_quantile_ps(const uint64_t *count, double p)
+{
+	uint64_t	limit;
+
+	pfs_histogram_quantiles_ps(count, &p, 1, &limit);
+	return limit;
 }

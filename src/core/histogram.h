@@ -55,4 +55,8 @@ pfs_bucket_of(PfsTicks wait)
  */
 extern uint64_t pfs_histogram_quantile_ps(const uint64_t *count, double p);
 
+/* Several at once; p in ascending order. */
+extern void pfs_histogram_quantiles_ps(const uint64_t *count, const double *p, int quantiles,
+									   uint64_t *limit);
+
 #endif							/* PFS_HISTOGRAM_H */

@@ -160,7 +160,9 @@ pfs_read_digest_text(PfsScan *scan, uint32_t number, uint32_t generation, uint8_
 		memset(sha, 0, PFS_SHA_BYTES);
 	if (number <= PFS_DIGEST_OTHERS || number > scan->arena->sizes.digests + PFS_DIGEST_OTHERS)
 		return text;
-	copy = scan->alloc(scan, scan->arena->sizes.digest_length + 1);
+	if (scan->digest_text == NULL)
+		scan->digest_text = scan->alloc(scan, scan->arena->sizes.digest_length + 1);
+	copy = scan->digest_text;
 	for (int i = 0; i < PFS_READ_RETRIES; i++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&digest->seq);

@@ -119,6 +119,7 @@ typedef struct PfsScan
 	void	   *(*alloc) (struct PfsScan *scan, size_t bytes);	/* zeroed */
 	void		(*emit) (struct PfsScan *scan, const void *const *parts);
 	void	   *host;			/* the host's own */
+	char	   *digest_text;	/* the core's own; NULL at first */
 } PfsScan;
 
 /* All tables, in the order of documentation; NULL at the end. */

@@ -14,7 +14,7 @@ typedef struct DigestSum
 {
 	PfsStatementStat stat;
 	PfsTicks	last_seen;
-	uint64_t   *histogram;		/* PFS_BUCKETS, only if wanted */
+	uint64_t   *page[PFS_HISTOGRAM_PAGES];	/* of buckets, made on demand */
 } DigestSum;
 
 typedef struct DigestCollector
@@ -30,11 +30,33 @@ static DigestSum *
 sum_of(DigestCollector *c, uint32_t number)
 {
 	if (c->sum[number] == NULL)
-	{
 		c->sum[number] = c->scan->alloc(c->scan, sizeof(DigestSum));
-		c->sum[number]->histogram = c->scan->alloc(c->scan, PFS_BUCKETS * sizeof(uint64_t));
-	}
 	return c->sum[number];
+}
+
+static void
+add_bucket(DigestCollector *c, DigestSum *sum, unsigned bucket, uint64_t count)
+{
+	uint64_t  **page = &sum->page[bucket / PFS_HISTOGRAM_PAGE_BUCKETS];
+
+	if (*page == NULL)
+		*page = c->scan->alloc(c->scan, PFS_HISTOGRAM_PAGE_BUCKETS * sizeof(uint64_t));
+	(*page)[bucket % PFS_HISTOGRAM_PAGE_BUCKETS] += count;
+}
+
+/* All buckets of a digest, empty ones included. */
+static void
+spread(const DigestSum *sum, uint64_t *count)
+{
+	memset(count, 0, PFS_BUCKETS * sizeof(uint64_t));
+	for (int i = 0; i < PFS_HISTOGRAM_PAGES; i++)
+	{
+		int			first = i * PFS_HISTOGRAM_PAGE_BUCKETS;
+		int			buckets = pfs_min(PFS_HISTOGRAM_PAGE_BUCKETS, PFS_BUCKETS - first);
+
+		if (sum->page[i] != NULL)
+			memcpy(count + first, sum->page[i], (size_t) buckets * sizeof(uint64_t));
+	}
 }
 
 static void
@@ -54,11 +76,11 @@ add_cell(DigestCollector *c, PfsThread *thread, PfsRef ref)
 	sum = sum_of(c, copy.digest);
 	pfs_statement_stat_merge(&sum->stat, &copy.stat);
 	sum->last_seen = pfs_max(sum->last_seen, copy.last_seen);
-	if (sum->histogram == NULL || copy.histogram_generation != c->histogram_generation)
+	if (copy.histogram_generation != c->histogram_generation)
 		return;
 	for (int i = 0; i < PFS_CELL_BUCKETS; i++)
 		if (copy.count[i] != 0 && copy.bucket[i] < PFS_BUCKETS)
-			sum->histogram[copy.bucket[i]] += copy.count[i];
+			add_bucket(c, sum, copy.bucket[i], copy.count[i]);
 }
 
 static void
@@ -74,18 +96,16 @@ add_row(DigestCollector *c, uint32_t number)
 	sum = sum_of(c, number);
 	pfs_statement_stat_merge(&sum->stat, &digest->stat);
 	sum->last_seen = pfs_max(sum->last_seen, pfs_load(&digest->last_seen));
-	if (sum->histogram == NULL || pfs_load(&digest->histogram_generation) != c->histogram_generation)
+	if (pfs_load(&digest->histogram_generation) != c->histogram_generation)
 		return;
-	for (int i = 0; i < PFS_BUCKETS; i++)
+	for (int p = 0; p < PFS_HISTOGRAM_PAGES; p++)
 	{
-		uint64_t   *page = pfs_pool_at(pfs_pool_of(arena),
-									   pfs_load(&digest->page[i / PFS_HISTOGRAM_PAGE_BUCKETS]),
+		uint64_t   *page = pfs_pool_at(pfs_pool_of(arena), pfs_load(&digest->page[p]),
 									   PFS_HISTOGRAM_PAGE_BUCKETS * sizeof(uint64_t));
 
-		if (page == NULL)
-			i += PFS_HISTOGRAM_PAGE_BUCKETS - 1;
-		else
-			sum->histogram[i] += pfs_load(&page[i % PFS_HISTOGRAM_PAGE_BUCKETS]);
+		for (unsigned i = 0; page != NULL && i < PFS_HISTOGRAM_PAGE_BUCKETS; i++)
+			if (pfs_load(&page[i]) != 0)
+				add_bucket(c, sum, p * PFS_HISTOGRAM_PAGE_BUCKETS + i, pfs_load(&page[i]));
 	}
 }
 
@@ -117,19 +137,13 @@ collect_once(DigestCollector *c)
 		add_row(c, number);
 }
 
+/* Memory of the pages is the scan's: left to it. */
 static void
 clear(DigestCollector *c)
 {
 	for (uint32_t i = 0; i < c->rows; i++)
 		if (c->sum[i] != NULL)
-		{
-			uint64_t   *histogram = c->sum[i]->histogram;
-
 			memset(c->sum[i], 0, sizeof(DigestSum));
-			c->sum[i]->histogram = histogram;
-			if (histogram != NULL)
-				memset(histogram, 0, PFS_BUCKETS * sizeof(uint64_t));
-		}
 }
 
 #define FOLD_RETRIES 4
@@ -218,10 +232,8 @@ PFS_GROUP(digest_stat, digest_stat_columns);
 PFS_GROUP(digest_tail, digest_tail_columns);
 
 static void
-read_sample(PfsScan *scan, const PfsDigest *digest, DigestTail *tail)
+read_sample(PfsScan *scan, const PfsDigest *digest, char *text, DigestTail *tail)
 {
-	char	   *text = scan->alloc(scan, scan->arena->sizes.sql_text_length + 1);
-
 	for (int i = 0; i < PFS_READ_RETRIES; i++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&digest->sample_seq);
@@ -264,9 +276,13 @@ fill_key(DigestCollector *c, uint32_t number, DigestKey *key)
 static void
 by_digest_scan(PfsScan *scan)
 {
+	static const double quantiles[] = {0.95, 0.99, 0.999};
 	DigestCollector c;
 	uint64_t	wanted = 0;
 	bool		one = pfs_scan_number(scan, "queryid", &wanted);
+	uint64_t	count[PFS_BUCKETS];
+	uint64_t	quantile[PFS_LENGTH(quantiles)];
+	char	   *sample = scan->alloc(scan, scan->arena->sizes.sql_text_length + 1);
 
 	collect(&c, scan, false);
 	for (uint32_t number = PFS_DIGEST_OTHERS; number < c.rows; number++)
@@ -281,11 +297,13 @@ by_digest_scan(PfsScan *scan)
 			continue;
 		tail.first_seen = pfs_load(&digest->first_seen);
 		tail.last_seen = c.sum[number]->last_seen;
-		tail.quantile_95 = pfs_histogram_quantile_ps(c.sum[number]->histogram, 0.95);
-		tail.quantile_99 = pfs_histogram_quantile_ps(c.sum[number]->histogram, 0.99);
-		tail.quantile_999 = pfs_histogram_quantile_ps(c.sum[number]->histogram, 0.999);
+		spread(c.sum[number], count);
+		pfs_histogram_quantiles_ps(count, quantiles, (int) PFS_LENGTH(quantiles), quantile);
+		tail.quantile_95 = quantile[0];
+		tail.quantile_99 = quantile[1];
+		tail.quantile_999 = quantile[2];
 		tail.query_id = number == PFS_DIGEST_OTHERS ? 0 : pfs_load(&digest->query_id);
-		read_sample(scan, digest, &tail);
+		read_sample(scan, digest, sample, &tail);
 		scan->emit(scan, parts);
 	}
 }
@@ -373,6 +391,7 @@ static void
 histogram_by_digest_scan(PfsScan *scan)
 {
 	DigestCollector c;
+	uint64_t	count[PFS_BUCKETS];
 	uint64_t	wanted = 0;
 	bool		one = pfs_scan_number(scan, "queryid", &wanted);
 
@@ -385,8 +404,10 @@ histogram_by_digest_scan(PfsScan *scan)
 			: pfs_load(&digest->query_id)};
 		const void *parts[] = {&key, NULL, &tail};
 
-		if (c.sum[number] != NULL && (!one || tail.query_id == wanted) && fill_key(&c, number, &key))
-			emit_buckets(scan, c.sum[number]->histogram, false, parts, 1);
+		if (c.sum[number] == NULL || (one && tail.query_id != wanted) || !fill_key(&c, number, &key))
+			continue;
+		spread(c.sum[number], count);
+		emit_buckets(scan, count, false, parts, 1);
 	}
 }
 

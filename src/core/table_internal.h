@@ -49,7 +49,7 @@ extern bool pfs_read_statement(PfsArena *arena, PfsThread *thread, uint32_t plac
 /* YES / NO in an edit; false when it is neither. */
 extern bool pfs_parse_yes_no(const char *text, uint8_t *value);
 
-/* Digest text of an event's or row's digest, in scan memory; a NULL text if there is none. */
+/* Digest text of an event's or row's digest, good until the next call; NULL if there is none. */
 extern PfsText pfs_read_digest_text(PfsScan *scan, uint32_t digest, uint32_t generation,
 									uint8_t *sha);
 
