@@ -19,6 +19,8 @@ def roles(cluster: Any) -> None:
         "DO $$ BEGIN CREATE ROLE plain LOGIN; CREATE ROLE neighbour LOGIN; "
         "CREATE ROLE monitor LOGIN IN ROLE pg_monitor; "
         "CREATE ROLE operator LOGIN; EXCEPTION WHEN duplicate_object THEN END $$; "
+        "CREATE TABLE IF NOT EXISTS neighbours_secret AS SELECT 1 AS a; "
+        "GRANT SELECT ON neighbours_secret TO neighbour; "
         "GRANT UPDATE ON performance_schema.setup_instruments TO operator; "
         "GRANT TRUNCATE ON performance_schema.events_statements_history TO operator; "
         "GRANT EXECUTE ON FUNCTION performance_schema.reset(text) TO operator;"
@@ -41,7 +43,7 @@ def monitor(roles: None, cluster: Any) -> Iterator[Any]:
 def neighbour(roles: None, cluster: Any, conn: Any) -> Iterator[Watched]:
     """Another user's session that has done something of everything."""
     with Watched(cluster, conn, user="neighbour") as watched:
-        watched.run("SELECT 'the secret' AS neighbours_secret")
+        watched.run("SELECT 'the secret' FROM neighbours_secret")
         watched.run("SELECT 1 / 0")
         yield watched
 
