@@ -86,7 +86,7 @@ extern void pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, cons
 /* End of the last top-level statement; 0 = none yet. */
 extern PfsTicks pfs_pg_last_end(void);
 
-/* The newest top-level statement that has not ended, or NULL. */
+/* The top-level statement that was opened or run last and has not ended, or NULL. */
 extern PfsStatement *pfs_pg_top(void);
 
 /* Forgets a statement that was only analysed. */

@@ -32,7 +32,7 @@
 
 PfsStatement *pfs_pg_pending = NULL;
 
-/* The newest open top-level statement, if known. */
+/* The open top-level statement that was last opened or run, if known. */
 static PfsStatement *top_statement = NULL;
 static bool top_known = true;
 
@@ -563,6 +563,11 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 	{
 		if (statement->on_stage_since == 0)
 			pfs_statement_resume(statement, statement->event->level == 0 ? top_start() : pfs_now());
+		if (statement->event->level == 0)
+		{
+			top_statement = statement;	/* the next CommandComplete is about this one */
+			top_known = true;
+		}
 		if (guarded)
 			pfs_pg_error_guard(&guard);
 		pfs_pg_enter(statement);

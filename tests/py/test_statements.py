@@ -760,3 +760,26 @@ def test_terminated_in_the_middle(server: Any, observer: Any) -> None:
         "thread gone",
     )  # fmt: skip
     assert one(observer, sums) == 1
+
+
+def test_portals_side_by_side(raw: RawClient, observer: Any) -> None:
+    """The statement that ran is the one that is complete, not the one that was bound last."""
+    raw.parse("SELECT a AS first FROM t WHERE a <= 2", name="f")
+    raw.parse("SELECT b AS second FROM t WHERE a <= 3", name="s").sync()
+    raw.query("BEGIN")
+    raw.bind(portal="p1", name="f").bind(portal="p2", name="s")
+    raw.execute("p1").execute("p2").sync()
+    raw.query("COMMIT")
+    found = rows(
+        observer,
+        "SELECT sql_text, rows_sent, rows_examined, event_name"
+        " FROM performance_schema.events_statements_history"
+        " JOIN performance_schema.threads USING (thread_id)"
+        " WHERE processlist_id = %s AND sql_text LIKE 'SELECT %%'"
+        " ORDER BY event_id",
+        raw.pid,
+    )
+    assert [(row.sql_text.split()[3], row.rows_sent) for row in found] == [
+        ("first", 2),
+        ("second", 3),
+    ]
