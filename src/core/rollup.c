@@ -4,10 +4,12 @@
  */
 #include "core/rollup.h"
 
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
 #define SPINS_OF_A_RECORDER 2000
+#define YIELDS_OF_A_RECORDER 50	/* the holder may have lost its processor in the middle */
 #define SLEEPS_OF_A_SESSION 1000	/* of a millisecond each */
 
 static const size_t stat_bytes[PFS_FAMILIES] = {
@@ -33,13 +35,16 @@ pfs_rollup_lock(PfsArena *arena, bool patient)
 {
 	uint32_t	pid = (uint32_t) getpid();
 	struct timespec millisecond = {0, 1000000};
-	int			sleeps = patient ? SLEEPS_OF_A_SESSION : 0;
+	int			tries = patient ? SLEEPS_OF_A_SESSION : YIELDS_OF_A_RECORDER;
 
 	while (!spin_for_lock(arena, pid))
 	{
-		if (sleeps-- <= 0)
+		if (tries-- <= 0)
 			return false;
-		nanosleep(&millisecond, NULL);
+		if (patient)
+			nanosleep(&millisecond, NULL);
+		else
+			sched_yield();
 	}
 	pfs_add(&arena->moves_begun, 1);
 	pfs_fence();				/* readers see "begun" before the first move */

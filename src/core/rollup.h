@@ -10,7 +10,7 @@
  *
  * Parents (accounts, users, hosts, global) have several writers and so a lock: taken at connect,
  * disconnect, TRUNCATE, and once per cell after a TRUNCATE; never in between.  A recorder does not
- * wait for it: it spins briefly, then counts a loss and goes on.
+ * sleep for it: it spins and yields a bounded number of times, then counts a loss and goes on.
  */
 #ifndef PFS_ROLLUP_H
 #define PFS_ROLLUP_H
@@ -32,7 +32,7 @@ pfs_visible_levels(const PfsArena *arena, PfsFamily family, uint32_t epoch)
 	return levels;
 }
 
-/* patient: up to a second, sleeping; else a few microseconds.  False: not taken. */
+/* patient: up to a second, sleeping; else spinning and yielding only.  False: not taken. */
 extern bool pfs_rollup_lock(PfsArena *arena, bool patient);
 extern void pfs_rollup_unlock(PfsArena *arena);
 
