@@ -76,7 +76,7 @@ regress: install ## SQL regression tests (pg_regress)
 
 py: install ## pytest against real servers
 	PG_CONFIG=$(PG_CONFIG) $(SERVER_PYTHON) -m pytest $(PYTEST_ARGS)$(if $(CI), || \
-		{ echo "CI: what failed, once more; a test that passes now is flaky and wants mending"; \
+		{ echo "CI: what failed once more: a test that passes now is flaky and wants mending"; \
 		PG_CONFIG=$(PG_CONFIG) $(SERVER_PYTHON) -m pytest --lf $(PYTEST_ARGS); })
 
 ifeq ($(SERVER_GOALS),)
