@@ -104,7 +104,6 @@ pfs_arena_init(void *memory, const PfsSizes *sizes)
 	lay_out(arena, sizes);
 	pfs_pool_init(pfs_pool_of(arena), sizes->pool_bytes);
 	arena->digest_histogram_generation = 1;
-	arena->sample_age_seconds = 60;
 	arena->sample_age_ticks = pfs_ns_to_ticks(UINT64_C(60000000000));
 	pfs_digest_reset(arena);
 	pfs_rules_default(arena);

@@ -124,7 +124,6 @@ typedef struct PfsArena
 	uint32_t	reset_now;		/* number of resets so far; see rollup.h */
 	uint32_t	digest_generation;	/* resets of the digest table */
 	uint32_t	digest_histogram_generation;
-	uint32_t	sample_age_seconds; /* max_digest_sample_age */
 	uint32_t	reset_at[PFS_FAMILIES][PFS_LEVELS];
 	uint32_t	reset_of[PFS_RESETS];
 	uint64_t	sample_age_ticks;

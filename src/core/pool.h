@@ -26,7 +26,7 @@ typedef struct PfsPool
 	uint64_t	lost;			/* requests that found the pool exhausted */
 } PfsPool;
 
-/* memory must be pfs_pool_bytes(bytes) long and zeroed. */
+/* memory must be pfs_pool_size(data_bytes) long and zeroed. */
 extern size_t pfs_pool_size(uint64_t data_bytes);
 extern void pfs_pool_init(PfsPool *pool, uint64_t data_bytes);
 

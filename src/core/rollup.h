@@ -18,7 +18,6 @@
 #include "core/thread.h"
 
 #define PFS_LEVEL_BIT(level) (1u << (level))
-#define PFS_ALL_LEVELS ((1u << PFS_LEVELS) - 1)
 
 /* Levels at which content that began at this epoch counts. */
 static inline unsigned

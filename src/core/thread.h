@@ -84,7 +84,7 @@ typedef struct PfsThread
 	uint8_t		connection_type;	/* host's number */
 	uint8_t		instrumented;	/* writers: attach, UPDATE threads */
 	uint8_t		history;		/* the same */
-	uint8_t		role_length;
+	uint8_t		spare;
 	char		program[64];	/* application name */
 
 	PFS_ALIGNED uint64_t event_id;	/* last one given out */

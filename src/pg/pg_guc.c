@@ -127,7 +127,6 @@ assign_sample_age(int newval, void *extra)
 {
 	if (pfs_arena == NULL)
 		return;
-	pfs_store(&pfs_arena->sample_age_seconds, (uint32) newval);
 	pfs_store(&pfs_arena->sample_age_ticks, pfs_ns_to_ticks((uint64) newval * UINT64CONST(1000000000)));
 }
 

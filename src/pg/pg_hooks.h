@@ -52,7 +52,6 @@ extern size_t pfs_pg_clip(const char *text, size_t length, size_t limit);
 
 /* host_flags of a PfsStatement */
 #define PFS_PG_EXECUTOR 0x01	/* host_key is a QueryDesc */
-#define PFS_PG_UTILITY 0x02
 #define PFS_PG_ENDED 0x04		/* waits for the client's CommandComplete, or the commit */
 #define PFS_PG_IN_CALL 0x08		/* its executor or utility call is on the C stack */
 #define PFS_PG_ANALYSED 0x10	/* opened by parse analysis, not executed yet */

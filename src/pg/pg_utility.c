@@ -120,7 +120,7 @@ static PfsStatement *
 begin_utility(PlannedStmt *pstmt, const char *source, DestReceiver *dest)
 {
 	CommandTag	tag = CreateCommandTag(pstmt->utilityStmt);
-	uint32		flags = PFS_PG_UTILITY;
+	uint32		flags = 0;
 	uint64		id = pfs_pg_utility_id(source, pstmt->stmt_location, pstmt->stmt_len,
 									   (uint64) pstmt->queryId);
 
