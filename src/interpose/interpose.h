@@ -1,0 +1,109 @@
+/*
+ * interpose.h
+ *		The libc boundary: import slots of the running executable are patched, so that every
+ *		blocking call passes through us.
+ *
+ * imports.def names the calls.  A wrapper asks one word whether anybody wants to know; if so it
+ * tells the observer before and after, keeps errno, and chains to what the slot held before.
+ * Nothing here knows PostgreSQL, allocates while calls are made, or fails the caller.  Slots stay
+ * patched for the life of the process; the library must never be unloaded.
+ */
+#ifndef PFS_INTERPOSE_H
+#define PFS_INTERPOSE_H
+
+#include "core/base.h"
+#include "core/operation.h"
+
+/* Numbers of the calls, in the order of imports.def. */
+typedef enum PfsCallNumber
+{
+#define PFS_IMPORT(result, symbol, parameters, arguments, operation, target, fd, path) PFS_CALL_##symbol,
+#include "interpose/imports.def"
+#undef PFS_IMPORT
+	PFS_CALLS
+} PfsCallNumber;
+
+/* What the descriptor or path of a call names. */
+typedef enum PfsCallTarget
+{
+	PFS_TARGET_NONE,			/* semaphore, sleep, process: the call has no object */
+	PFS_TARGET_FD,				/* fd: a file, or a socket: the observer finds out */
+	PFS_TARGET_SOCKET,			/* fd: certainly a socket */
+	PFS_TARGET_PATH				/* path */
+} PfsCallTarget;
+
+typedef struct PfsCallType
+{
+	const char *symbol;
+	uint8_t		operation;		/* PfsOperation */
+	uint8_t		target;			/* PfsCallTarget */
+} PfsCallType;
+
+extern const PfsCallType pfs_call_types[PFS_CALLS];
+
+/* One call under way; lives on the stack of its wrapper. */
+typedef struct PfsCall
+{
+	uint32_t	number;			/* PfsCallNumber */
+	int			fd;				/* -1 = none */
+	const char *path;			/* NULL = none; only valid during the call */
+	PfsTicks	start;			/* the observer's; 0 on entry */
+	uint64_t	observer[2];	/* the observer's; 0 on entry */
+} PfsCall;
+
+/*
+ * Who wants to know.  begin returns false when this call is of no interest: end is then not
+ * called.  Both may be called in a signal handler and inside each other; they must not fail, block
+ * or allocate.  result is what the call returned (-1 = failed, errno is still set, for a pointer
+ * 0 = failed and 1 = success); errno is restored after end.
+ */
+typedef struct PfsCallObserver
+{
+	bool		(*begin) (PfsCall *call);
+	void		(*end) (PfsCall *call, int64_t result);
+} PfsCallObserver;
+
+/*
+ * The word that a wrapper asks first: nothing is observed while (*word & mask) is 0.  Until set,
+ * a word that is always 0.  Set observer before the word.  Any process, at any time.
+ */
+extern void pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word,
+								  uint32_t mask);
+
+typedef enum PfsSlotState
+{
+	PFS_SLOT_PATCHED,
+	PFS_SLOT_CHAINED,			/* patched; somebody else's function was there, and is called */
+	PFS_SLOT_NOT_IMPORTED,		/* the object does not import the symbol */
+	PFS_SLOT_UNRESOLVED,		/* the dynamic linker does not know the symbol */
+	PFS_SLOT_PROTECTED,			/* the page could not be made writable */
+	PFS_SLOT_OVERWRITTEN,		/* patched, but somebody has changed the slot since */
+	PFS_SLOT_OFF				/* wait_timing = off */
+} PfsSlotState;
+
+typedef struct PfsSlot
+{
+	const char *object;			/* file name of the executable or library */
+	const char *symbol;			/* as in the object's symbol table, without version */
+	uint32_t	number;			/* PfsCallNumber */
+	PfsSlotState state;
+	int			error;			/* errno of a refused mprotect, else 0 */
+	void	  **address;		/* of the slot; NULL = none */
+} PfsSlot;
+
+/*
+ * Patches the executable's slots, all that imports.def names; returns how many are patched.  Once,
+ * before any thread or child exists (children inherit).  Libraries that the executable loads later
+ * and that block on their own slots (libpq) are patched when its dlopen returns.
+ */
+extern uint32_t pfs_interpose_install(void);
+
+/* Records that nothing is patched on purpose: every import shows PFS_SLOT_OFF. */
+extern void pfs_interpose_refuse(void);
+
+/* Slot by number, as it is now in this process (states are checked anew); false after the last. */
+extern bool pfs_interpose_slot(uint32_t number, PfsSlot *slot);
+
+extern const char *pfs_slot_state_name(PfsSlotState state);
+
+#endif							/* PFS_INTERPOSE_H */
