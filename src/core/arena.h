@@ -23,11 +23,17 @@ typedef struct PfsSizes
 	uint32_t	statement_classes;
 	uint32_t	thread_classes;
 	uint32_t	errors;			/* error codes of the host */
+	uint32_t	waits;			/* wait instruments, with room for those that appear later */
 	uint32_t	statement_stack;
 	uint32_t	statements_history;	/* rows per thread */
 	uint32_t	statements_history_long;
 	uint32_t	transactions_history;
 	uint32_t	transactions_history_long;
+	uint32_t	waits_history;
+	uint32_t	waits_history_long;
+	uint32_t	lock_waits_history;	/* rows of lock_waits_history_long */
+	uint32_t	files;			/* rows of file_instances */
+	uint32_t	tables;			/* tables and indexes whose I/O is counted */
 	uint32_t	digests;
 	uint32_t	sql_text_length;	/* bytes kept of a statement */
 	uint32_t	digest_length;	/* bytes kept of a normalised statement */
@@ -48,6 +54,9 @@ typedef enum PfsFamily
 	PFS_FAMILY_STATEMENTS,
 	PFS_FAMILY_TRANSACTIONS,
 	PFS_FAMILY_ERRORS,
+	PFS_FAMILY_WAITS,			/* waits that are no I/O */
+	PFS_FAMILY_FILES,
+	PFS_FAMILY_SOCKETS,
 	PFS_FAMILIES
 } PfsFamily;
 
@@ -62,7 +71,7 @@ typedef enum PfsLevel
 	PFS_LEVELS
 } PfsLevel;
 
-/* Tables of single events and the global histogram have one reset point each. */
+/* Tables of single events, of objects, and the global histogram have one reset point each. */
 typedef enum PfsReset
 {
 	PFS_RESET_STATEMENTS_CURRENT,
@@ -71,6 +80,15 @@ typedef enum PfsReset
 	PFS_RESET_TRANSACTIONS_CURRENT,
 	PFS_RESET_TRANSACTIONS_HISTORY,
 	PFS_RESET_TRANSACTIONS_HISTORY_LONG,
+	PFS_RESET_WAITS_CURRENT,
+	PFS_RESET_WAITS_HISTORY,
+	PFS_RESET_WAITS_HISTORY_LONG,
+	PFS_RESET_LOCK_WAITS,
+	PFS_RESET_WAITS_BY_DIGEST,
+	PFS_RESET_FILES,			/* statistics of files */
+	PFS_RESET_SOCKETS,
+	PFS_RESET_TABLE_IO,
+	PFS_RESET_TABLE_LOCKS,
 	PFS_RESET_HISTOGRAM_GLOBAL,
 	PFS_RESETS
 } PfsReset;
@@ -103,6 +121,13 @@ typedef struct PfsArena
 	PfsOff		statements_long;
 	PfsOff		statements_long_text;
 	PfsOff		transactions_long;
+	PfsOff		waits_long;
+	PfsOff		lock_waits_long;
+	PfsOff		wait_map;		/* of the host's event codes, see wait.h */
+	PfsOff		files;			/* PfsObjectRow, see object.h */
+	PfsOff		file_heads;
+	PfsOff		tables;
+	PfsOff		table_heads;
 	PfsOff		pool;
 
 	/* strides and sub-offsets that follow from the sizes */
@@ -112,10 +137,13 @@ typedef struct PfsArena
 	uint32_t	thread_shown_offset;	/* slot numbers: stack, then history */
 	uint32_t	thread_history_offset;	/* statement slots */
 	uint32_t	thread_transactions_offset; /* ring of transaction slots */
+	uint32_t	thread_waits_offset;	/* events_waits_current, then the history ring */
 	uint32_t	statement_slot_bytes;
 	uint32_t	text_block;		/* bytes of the text ring claimed at once */
 	uint64_t	text_ring_bytes;
 	uint32_t	digest_head_count;	/* power of two */
+	uint32_t	file_head_count;	/* the same */
+	uint32_t	table_head_count;
 
 	/* the switchboard: read by every hook, written by UPDATE and TRUNCATE only */
 	PFS_ALIGNED uint32_t gate;	/* PFS_GATE_*: what the consumers and instruments leave wanted */
@@ -124,6 +152,8 @@ typedef struct PfsArena
 	uint32_t	reset_now;		/* number of resets so far; see rollup.h */
 	uint32_t	digest_generation;	/* resets of the digest table */
 	uint32_t	digest_histogram_generation;
+	uint32_t	calls_on;		/* advances when the observation of calls begins again */
+	uint32_t	objects_changed;	/* advances when a rule of setup_objects changes */
 	uint32_t	reset_at[PFS_FAMILIES][PFS_LEVELS];
 	uint32_t	reset_of[PFS_RESETS];
 	uint64_t	sample_age_ticks;
@@ -136,6 +166,9 @@ typedef struct PfsArena
 	uint32_t	thread_class_count;
 	uint32_t	transaction_instrument;
 	uint32_t	error_instrument;
+	uint32_t	wait_instruments;	/* first of them; they are registered last */
+	uint32_t	wait_count;		/* grows at run time: writers under the roll-up lock */
+	uint8_t		waits_sampled;	/* fed by a sampler, not by the calls themselves */
 
 	/* words that several processes write, rarely */
 	PFS_ALIGNED uint64_t next_thread_id;
@@ -149,6 +182,8 @@ typedef struct PfsArena
 	PfsLongRing statements_long_ring;
 	PfsLongRing statements_text_ring;
 	PfsLongRing transactions_long_ring;
+	PfsLongRing waits_long_ring;
+	PfsLongRing lock_waits_ring;
 } PfsArena;
 
 #define PFS_ARENA_MAGIC UINT64_C(0x5046530100000001)

@@ -14,7 +14,8 @@ typedef enum PfsNestingType
 {
 	PFS_NESTING_NONE,
 	PFS_NESTING_TRANSACTION,
-	PFS_NESTING_STATEMENT
+	PFS_NESTING_STATEMENT,
+	PFS_NESTING_WAIT
 } PfsNestingType;
 
 typedef enum PfsEventState
@@ -117,6 +118,37 @@ typedef struct PfsTransactionEvent
 	char		gid[PFS_GID_LENGTH];
 } PfsTransactionEvent;
 
+typedef enum PfsWaitObjectType
+{
+	PFS_WAIT_OBJECT_NONE,
+	PFS_WAIT_OBJECT_FILE,		/* id: row in file_instances, its use number */
+	PFS_WAIT_OBJECT_SOCKET,
+	PFS_WAIT_OBJECT_TABLE,		/* id: row of the table or index, its use number */
+	PFS_WAIT_OBJECT_LOCK		/* id: the host's name of the lock, see pfs_host_lock_object */
+} PfsWaitObjectType;
+
+/* What is waited for. */
+typedef struct PfsWaitObject
+{
+	uint8_t		type;			/* PfsWaitObjectType */
+	uint8_t		mode;			/* of a lock, the host's number */
+	uint16_t	subtype;		/* of a lock, the host's number */
+	uint32_t	id[4];
+	uint32_t	spare;
+	uint64_t	instance;		/* shown as object_instance_begin */
+} PfsWaitObject;
+
+typedef struct PfsWaitEvent
+{
+	PfsEventHead head;
+	PfsWaitObject object;
+	int64_t		bytes;			/* or rows of a table; -1 = none */
+	uint32_t	wait;			/* number among the waits */
+	uint8_t		operation;		/* PfsOperation */
+	uint8_t		spare[3];
+} PfsWaitEvent;
+
+_Static_assert(sizeof(PfsWaitEvent) % 8 == 0, "copied by words");
 _Static_assert(sizeof(PfsStatementEvent) % 8 == 0, "copied by words");
 _Static_assert(sizeof(PfsTransactionEvent) % 8 == 0, "copied by words");
 

@@ -15,6 +15,7 @@ typedef enum PfsInstrumentClass
 	PFS_CLASS_STATEMENT,
 	PFS_CLASS_TRANSACTION,
 	PFS_CLASS_ERROR,
+	PFS_CLASS_WAIT,
 	PFS_CLASSES
 } PfsInstrumentClass;
 
@@ -28,6 +29,19 @@ typedef enum PfsInstrumentClass
 #define PFS_PROPERTY_GLOBAL_STATISTICS 0x08
 #define PFS_PROPERTY_MUTABLE 0x10
 
+/* Kinds of waits: what a wait has besides its time. */
+typedef enum PfsWaitKind
+{
+	PFS_WAIT_PLAIN,
+	PFS_WAIT_FILE,				/* bytes, reads and writes: PfsIoStat */
+	PFS_WAIT_SOCKET,			/* the same */
+	PFS_WAIT_LOCK,				/* heavyweight lock: counts as lock time of its statement */
+	PFS_WAIT_LWLOCK,
+	PFS_WAIT_IDLE,				/* between statements */
+	PFS_WAIT_TABLE,				/* rows of a table; contains other waits */
+	PFS_WAIT_KINDS
+} PfsWaitKind;
+
 typedef struct PfsInstrument
 {
 	char		name[PFS_NAME_LENGTH];
@@ -38,7 +52,10 @@ typedef struct PfsInstrument
 	uint8_t		class;			/* PfsInstrumentClass */
 	uint16_t	properties;
 	uint16_t	number;			/* index inside its class */
-	uint32_t	volatility;
+	uint8_t		volatility;
+	uint8_t		kind;			/* PfsWaitKind, of waits */
+	uint16_t	spare;
+	uint32_t	code;			/* the host's code of a wait event, 0 = none */
 } PfsInstrument;
 
 /*
@@ -52,6 +69,20 @@ static inline PfsInstrument *
 pfs_instrument(const PfsArena *arena, uint32_t number)
 {
 	return PFS_AT(arena, arena->instruments, PfsInstrument) + number;
+}
+
+/*
+ * Registers a wait; returns its number among the waits, or UINT32_MAX (and counts a loss).  At
+ * start, after all other instruments; later under the roll-up lock.
+ */
+extern uint32_t pfs_register_wait(PfsArena *arena, PfsWaitKind kind, const char *name,
+								  const char *doc, uint32_t code, bool enabled);
+
+static inline PfsInstrument *
+pfs_wait_instrument(const PfsArena *arena, uint32_t wait)
+{
+	return pfs_instrument(arena, arena->wait_instruments +
+						  (wait < pfs_load_acquire(&arena->wait_count) ? wait : 0));
 }
 
 /* Statement instruments are registered first, so a statement class is its instrument's number. */

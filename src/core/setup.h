@@ -24,6 +24,8 @@ typedef enum PfsConsumer
 #define PFS_GATE_STATEMENTS (1u << 24)	/* some statement instrument is enabled */
 #define PFS_GATE_TRANSACTIONS (1u << 25)
 #define PFS_GATE_ERRORS (1u << 26)
+#define PFS_GATE_CALLS (1u << 27)	/* some wait instrument other than those of tables */
+#define PFS_GATE_TABLES (1u << 28)	/* wait/io/table */
 #define PFS_GATE_ANY (PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS | PFS_GATE_ERRORS)
 
 extern const char *pfs_consumer_name(PfsConsumer consumer);

@@ -21,6 +21,31 @@ pfs_timer_stat_merge(PfsTimerStat *to, const PfsTimerStat *from)
 }
 
 void
+pfs_timer_stats_merge(PfsTimerStat *to, const PfsTimerStat *from, int count)
+{
+	for (int i = 0; i < count; i++)
+		pfs_timer_stat_merge(&to[i], &from[i]);
+}
+
+void
+pfs_io_stat_merge(PfsIoStat *to, const PfsIoStat *from)
+{
+	pfs_timer_stats_merge(to->part, from->part, PFS_IO_PARTS);
+	for (int i = 0; i < 2; i++)
+		pfs_add(&to->bytes[i], pfs_load(&from->bytes[i]));
+}
+
+PfsTimerStat
+pfs_io_stat_total(const PfsIoStat *stat)
+{
+	PfsTimerStat total = {0};
+
+	for (int i = 0; i < PFS_IO_PARTS; i++)
+		pfs_timer_stat_merge(&total, &stat->part[i]);
+	return total;
+}
+
+void
 pfs_statement_stat_merge(PfsStatementStat *to, const PfsStatementStat *from)
 {
 	pfs_timer_stat_merge(&to->timer, &from->timer);

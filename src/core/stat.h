@@ -52,6 +52,44 @@ pfs_timer_stat_min(const PfsTimerStat *stat)
 	return stat->min_inverted == 0 ? 0 : UINT64_MAX - stat->min_inverted;
 }
 
+/* Of a file or socket event; which timer an operation belongs to is said in operations.def. */
+typedef enum PfsIoPart
+{
+	PFS_IO_READ,
+	PFS_IO_WRITE,
+	PFS_IO_MISC,
+	PFS_IO_PARTS
+} PfsIoPart;
+
+typedef struct PfsIoStat
+{
+	PfsTimerStat part[PFS_IO_PARTS];
+	uint64_t	bytes[2];		/* read, written */
+} PfsIoStat;
+
+/* Of a table or index: rows, and the time their operations took. */
+typedef enum PfsTableOperation
+{
+	PFS_TABLE_FETCH,
+	PFS_TABLE_INSERT,
+	PFS_TABLE_UPDATE,
+	PFS_TABLE_DELETE,
+	PFS_TABLE_OPERATIONS
+} PfsTableOperation;
+
+typedef struct PfsTableStat
+{
+	PfsTimerStat operation[PFS_TABLE_OPERATIONS];
+} PfsTableStat;
+
+/* Waits for the heavyweight lock of a table, by the mode that was asked for. */
+#define PFS_LOCK_MODES 8
+
+typedef struct PfsTableLockStat
+{
+	PfsTimerStat mode[PFS_LOCK_MODES];
+} PfsTableLockStat;
+
 /* wait = 0 stands for an untimed event: it is counted, and leaves the times alone. */
 static inline void
 pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)
@@ -82,6 +120,11 @@ pfs_statement_stat_add(PfsStatementStat *stat, PfsTicks wait, const uint64_t *co
 extern void pfs_timer_stat_merge(PfsTimerStat *to, const PfsTimerStat *from);
 extern void pfs_statement_stat_merge(PfsStatementStat *to, const PfsStatementStat *from);
 extern void pfs_transaction_stat_merge(PfsTransactionStat *to, const PfsTransactionStat *from);
+extern void pfs_timer_stats_merge(PfsTimerStat *to, const PfsTimerStat *from, int count);
+extern void pfs_io_stat_merge(PfsIoStat *to, const PfsIoStat *from);
+
+/* The three parts together: what a wait summary shows of an I/O event. */
+extern PfsTimerStat pfs_io_stat_total(const PfsIoStat *stat);
 extern void pfs_error_stat_merge(PfsErrorStat *to, const PfsErrorStat *from);
 
 /* As the merges above, for a target with several writers: locked additions. */

@@ -23,6 +23,16 @@
 #define PFS_STACK_MAX 256
 #define PFS_TALLY_CLASSES 16	/* the first classes, for which tallies are fast */
 
+/* What one statement waited for, nested ones included. */
+#define PFS_WAIT_TOTALS 16
+
+typedef struct PfsWaitTotals
+{
+	uint32_t	used;
+	uint16_t	wait[PFS_WAIT_TOTALS];
+	PfsTimerStat stat[PFS_WAIT_TOTALS];
+} PfsWaitTotals;
+
 typedef struct PfsStatement
 {
 	PfsStatementEvent *event;	/* in the thread's slot, or own_event when the stack is full */
@@ -37,6 +47,7 @@ typedef struct PfsStatement
 	uint8_t		recorded;		/* has an event id and a row in events_statements_current */
 	uint8_t		wants_digest;
 	PfsStatementEvent own_event;
+	PfsWaitTotals waits;
 
 	/* the host's; cleared by open, otherwise ignored here */
 	const void *host_key;
@@ -76,6 +87,9 @@ typedef struct PfsSession
 	PfsClaim	statements_long;
 	PfsClaim	statement_texts;
 	PfsClaim	transactions_long;
+	PfsClaim	waits_long;
+	PfsStatement *top;			/* the host's: top-level statement while none is running, or NULL */
+	PfsWaitTotals waits;		/* of no statement yet: the next top-level one gets them */
 	PfsTransaction transaction;
 	uint32_t	tally_reset;	/* reset counter and setup changes for which tally_count is valid */
 	uint32_t	tally_setup;
@@ -108,7 +122,12 @@ typedef struct PfsSession
 #else
 #define PFS_BUILT_ERRORS PFS_GATE_ERRORS
 #endif
-#define PFS_BUILT (PFS_BUILT_STATEMENTS | PFS_BUILT_TRANSACTIONS | PFS_BUILT_ERRORS)
+#ifdef PFS_DISABLE_WAIT
+#define PFS_BUILT_WAITS 0
+#else
+#define PFS_BUILT_WAITS (PFS_GATE_CALLS | PFS_GATE_TABLES)
+#endif
+#define PFS_BUILT (PFS_BUILT_STATEMENTS | PFS_BUILT_TRANSACTIONS | PFS_BUILT_ERRORS | PFS_BUILT_WAITS)
 
 /* Is anything of these classes (PFS_GATE_*) wanted from this session?  One load where nothing is. */
 static inline bool

@@ -13,6 +13,7 @@
 #define PFS_TABLE_H
 
 #include "core/arena.h"
+#include "core/event.h"
 
 typedef struct PfsText
 {
@@ -143,5 +144,33 @@ typedef struct PfsHostError
 extern const PfsHostError *pfs_host_errors;
 extern const char *(*pfs_host_isolation_name) (unsigned isolation);
 extern const char *(*pfs_host_connection_type) (unsigned type);
+
+/*
+ * Names of a heavyweight lock, good until the next call: "type", schema (NULL = none) and name of
+ * its object, name of its mode.  Reader's process; may throw.
+ */
+typedef struct PfsHostObject
+{
+	const char *type;
+	const char *schema;
+	const char *name;
+	const char *index;
+	const char *mode;
+} PfsHostObject;
+extern void (*pfs_host_lock_object) (const PfsWaitObject *lock, PfsHostObject *object);
+
+/* Table or index that a file holds, "schema.name", or NULL (another database, no such file). */
+extern const char *(*pfs_host_relation_of_file) (const char *path);
+
+/* One row of interposed_calls; false after the last. */
+typedef struct PfsHostCall
+{
+	const char *object;
+	const char *symbol;
+	const char *state;
+	bool		patched;
+	uint32_t	number;			/* counter in PfsThread.calls */
+} PfsHostCall;
+extern bool (*pfs_host_call) (uint32_t number, PfsHostCall *call);
 
 #endif							/* PFS_TABLE_H */

@@ -14,7 +14,7 @@
 #include "core/registry.h"
 
 /*
- * By-name statistics of one owner: transactions in place, statements and errors in cells that are
+ * By-name statistics of one owner: transactions in place, all others in cells that are
  * claimed on their first event.  writer: owner (threads) or holder of the roll-up lock (parents).
  */
 typedef struct PfsAggregate
@@ -22,7 +22,7 @@ typedef struct PfsAggregate
 	uint32_t	transaction_epoch;
 	uint32_t	spare;
 	PfsTransactionStat transaction;
-	PfsRef		cell[];			/* statement classes, then errors */
+	PfsRef		cell[];			/* statement classes, errors, waits */
 } PfsAggregate;
 
 typedef struct PfsCell
@@ -43,6 +43,18 @@ typedef struct PfsErrorCell
 	PfsErrorStat stat;
 } PfsErrorCell;
 
+typedef struct PfsWaitCell
+{
+	PfsCell		head;
+	PfsTimerStat stat;
+} PfsWaitCell;
+
+typedef struct PfsIoCell
+{
+	PfsCell		head;
+	PfsIoStat	stat;
+} PfsIoCell;
+
 /* A row of accounts, users or hosts.  writer: holder of the roll-up lock. */
 typedef struct PfsParty
 {
@@ -58,6 +70,23 @@ typedef struct PfsParty
 } PfsParty;
 
 #define PFS_DIGEST_CACHE 256	/* digest cells of one thread */
+#define PFS_DIGEST_WAIT_CACHE 128	/* cells of (digest, wait) of one thread */
+#define PFS_OBJECT_CACHE 64		/* cells of files, and of tables, of one thread; see object.h */
+#define PFS_WAIT_STACK 5		/* waits inside each other */
+#define PFS_CALL_COUNTERS 128	/* libc calls that are counted, see interposed_calls */
+
+/* The client connection of a thread: one row of socket_instances. */
+typedef struct PfsSocket
+{
+	uint32_t	used;
+	int32_t		fd;
+	uint32_t	epoch;			/* as in a cell, of the statistics */
+	uint16_t	port;
+	uint8_t		idle;			/* waits for the client's next command */
+	uint8_t		spare;
+	char		address[48];
+	PfsIoStat	stat;
+} PfsSocket;
 
 typedef enum PfsThreadState
 {
@@ -98,6 +127,14 @@ typedef struct PfsThread
 	uint32_t	histogram_epoch;
 	uint64_t	histogram[PFS_BUCKETS];
 	PfsRef		digest_cell[PFS_DIGEST_CACHE];
+	PfsRef		digest_wait_cell[PFS_DIGEST_WAIT_CACHE];
+	PfsRef		file_cell[PFS_OBJECT_CACHE];
+	PfsRef		table_cell[PFS_OBJECT_CACHE];
+	PfsRef		calls;			/* uint64_t[PFS_CALL_COUNTERS] */
+	uint32_t	wait_depth;		/* waits inside each other now */
+	uint64_t	waits_ended;	/* history ring head */
+	uint64_t	object_folds;	/* advances when a cell of a file or table moves into its row */
+	PfsSocket	socket;
 } PfsThread;
 
 /* Which of a thread's two aggregates an event belongs to. */
@@ -159,6 +196,13 @@ pfs_thread_transaction(const PfsArena *arena, PfsThread *thread, uint32_t slot)
 	return (PfsTransactionEvent *) ((char *) thread + arena->thread_transactions_offset) + slot;
 }
 
+/* Waits: PFS_WAIT_STACK slots of events_waits_current, then the ring of the history. */
+static inline PfsWaitEvent *
+pfs_thread_waits(const PfsArena *arena, PfsThread *thread)
+{
+	return (PfsWaitEvent *) ((char *) thread + arena->thread_waits_offset);
+}
+
 static inline PfsParty *
 pfs_party(const PfsArena *arena, PfsOff table, uint32_t row)
 {
@@ -181,6 +225,19 @@ static inline uint32_t
 pfs_error_cell_number(const PfsArena *arena, uint32_t error)
 {
 	return arena->sizes.statement_classes + error;
+}
+
+static inline uint32_t
+pfs_wait_cell_number(const PfsArena *arena, uint32_t wait)
+{
+	return arena->sizes.statement_classes + arena->sizes.errors + wait;
+}
+
+/* Cells of all families in one directory. */
+static inline uint32_t
+pfs_cell_count(const PfsArena *arena)
+{
+	return pfs_wait_cell_number(arena, arena->sizes.waits);
 }
 
 /* What the host knows of a process that begins to record. */

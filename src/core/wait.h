@@ -1,0 +1,80 @@
+/*
+ * wait.h
+ *		Recording of waits by one session: whatever a thread does instead of computing.
+ *
+ * A wait is begun before and ended after the thread blocks; between the two nothing is held, so
+ * whoever is killed or jumps out of the middle leaves nothing behind but a wait that never ends.
+ * The functions are called from wrapped libc calls: they do not fail, block, allocate or change
+ * errno, and what comes while another recording is under way is counted as lost.
+ *
+ * The end adds to the thread's cell of the event name, to the file, socket or table it was about,
+ * and to the statement that was running, which hands its waits to its digest when it ends.
+ */
+#ifndef PFS_WAIT_H
+#define PFS_WAIT_H
+
+#include "core/object.h"
+#include "core/operation.h"
+#include "core/statement.h"
+
+/* One wait under way; in the memory of who records it. */
+typedef struct PfsWait
+{
+	PfsTicks	start;			/* 0 = not timed */
+	uint32_t	wait;			/* number among the waits */
+	uint8_t		operation;		/* PfsOperation */
+	uint8_t		level;			/* its place in the stack of waits + 1; 0 = makes no row */
+	uint16_t	spare;
+	uint32_t	row;			/* file or table + 1, see object.h; 0 = none */
+	uint32_t	use;
+	PfsWaitObject object;		/* what a row shows; filled by the caller if pfs_wait_shown */
+} PfsWait;
+
+/* Do waits make rows now? (The object need not be described otherwise.) */
+static inline bool
+pfs_wait_shown(const PfsSession *session)
+{
+	return (pfs_load(&session->arena->gate) & PFS_WANTS(WAITS_CURRENT)) != 0;
+}
+
+/* Number of the wait with this code of the host, or UINT32_MAX: not known (yet). */
+static inline uint32_t
+pfs_wait_of_code(const PfsArena *arena, uint32_t code)
+{
+	const uint16_t *map = PFS_AT(arena, arena->wait_map, uint16_t);
+
+	return (code & 0xFFFF) > 0xFF ? UINT32_MAX
+		: (uint32_t) pfs_load(&map[(code >> 24 & 0x0F) << 8 | (code & 0xFF)]) - 1;
+}
+
+#define PFS_WAIT_CODES (16 * 256)	/* codes with a place in the map */
+
+static inline bool
+pfs_wait_enabled(const PfsArena *arena, uint32_t wait)
+{
+	return pfs_load(&pfs_wait_instrument(arena, wait)->enabled) != 0;
+}
+
+/*
+ * A wait begins.  now: the tick, or 0: read the clock here if the instrument is timed.  The object
+ * must be described already (row, use; object too where rows are shown).
+ */
+extern void pfs_wait_begin(PfsSession *session, PfsWait *wait, PfsTicks now);
+
+/* It is over.  end = 0: read the clock if it is timed.  bytes: -1 = none; rows for tables. */
+extern void pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes);
+
+/* It never was: its row disappears, nothing counts. */
+extern void pfs_wait_drop(PfsSession *session, PfsWait *wait);
+
+/*
+ * Counts rows of a table, all of one operation, that took this time together (0 = untimed): one
+ * event of wait/io/table.  Already over; start: for the row shown.
+ */
+extern void pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
+						   uint64_t rows, PfsTicks start, PfsTicks wait);
+
+/* The waits collected for a statement go to its digest and its parent.  Inside the thread's seq. */
+extern void pfs_wait_hand_over(PfsSession *session, PfsStatement *statement);
+
+#endif							/* PFS_WAIT_H */
