@@ -5,12 +5,15 @@
 #include "core/arena.h"
 
 #include "core/digest.h"
+#include "core/history.h"
 #include "core/names.h"
+#include "core/object.h"
 #include "core/registry.h"
 #include "core/setup.h"
 #include "core/statement.h"
 #include "core/thread.h"
 #include "core/timer.h"
+#include "core/wait.h"
 
 #define TEXT_RING_BYTES_PER_ROW 160 /* mean of real statements with room to spare */
 
@@ -48,7 +51,7 @@ lay_out(PfsArena *a, const PfsSizes *s)
 
 	a->sizes = *s;
 	a->aggregate_bytes = PFS_ALIGN_UP(sizeof(PfsAggregate) +
-									  (s->statement_classes + s->errors) * sizeof(PfsRef), 8);
+									  (s->statement_classes + s->errors + s->waits) * sizeof(PfsRef), 8);
 	a->account_bytes = PFS_ALIGN_UP(sizeof(PfsParty) + a->aggregate_bytes, PFS_CACHE_LINE);
 	a->statement_slot_bytes = PFS_ALIGN_UP(sizeof(PfsStatementEvent) + s->sql_text_length +
 										   PFS_MESSAGE_LENGTH, 8);
@@ -57,13 +60,17 @@ lay_out(PfsArena *a, const PfsSizes *s)
 											statement_slots * sizeof(uint32_t), 64);
 	a->thread_transactions_offset = a->thread_history_offset +
 		statement_slots * a->statement_slot_bytes;
-	a->thread_bytes = PFS_ALIGN_UP(a->thread_transactions_offset +
-								   (1 + s->transactions_history) * sizeof(PfsTransactionEvent), 64);
+	a->thread_waits_offset = a->thread_transactions_offset +
+		(1 + s->transactions_history) * sizeof(PfsTransactionEvent);
+	a->thread_bytes = PFS_ALIGN_UP(a->thread_waits_offset +
+								   (PFS_WAIT_STACK + s->waits_history) * sizeof(PfsWaitEvent), 64);
 	a->text_block = power_of_two(pfs_max(4096u, s->sql_text_length + PFS_MESSAGE_LENGTH));
 	a->text_ring_bytes = PFS_ALIGN_UP((uint64_t) s->statements_history_long * TEXT_RING_BYTES_PER_ROW,
 									  a->text_block);
 	a->text_ring_bytes = pfs_max(a->text_ring_bytes, 4 * (uint64_t) a->text_block);
 	a->digest_head_count = power_of_two(s->digests);
+	a->file_head_count = power_of_two(s->files);
+	a->table_head_count = power_of_two(s->tables);
 
 	a->instruments = place(&end, s->instruments * sizeof(PfsInstrument));
 	a->thread_classes = place(&end, s->thread_classes * sizeof(PfsThreadClass));
@@ -82,6 +89,13 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->statements_long_text = place(&end, s->statements_history_long ? a->text_ring_bytes : 0);
 	a->transactions_long = place(&end, s->transactions_history_long *
 								 long_row(sizeof(PfsTransactionEvent)));
+	a->waits_long = place(&end, s->waits_history_long * long_row(sizeof(PfsWaitEvent)));
+	a->lock_waits_long = place(&end, s->lock_waits_history * sizeof(PfsLongLockWait));
+	a->wait_map = place(&end, PFS_WAIT_CODES * sizeof(uint16_t));
+	a->files = place(&end, (uint64_t) s->files * sizeof(PfsObjectRow));
+	a->file_heads = place(&end, a->file_head_count * sizeof(uint32_t));
+	a->tables = place(&end, (uint64_t) s->tables * sizeof(PfsObjectRow));
+	a->table_heads = place(&end, a->table_head_count * sizeof(uint32_t));
 	a->pool = place(&end, pfs_pool_size(s->pool_bytes));
 	a->bytes = PFS_ALIGN_UP(end, PFS_CACHE_LINE);
 }
@@ -140,6 +154,16 @@ pfs_arena_part(const PfsArena *a, int number, PfsArenaPart *part)
 			s->statements_history_long ? a->text_ring_bytes / a->text_block : 0, a->text_block, 0},
 		{"events_transactions_history_long", "Ring of transaction events",
 			s->transactions_history_long, long_row(sizeof(PfsTransactionEvent)), 0},
+		{"events_waits_history_long", "Ring of wait events", s->waits_history_long,
+		long_row(sizeof(PfsWaitEvent)), 0},
+		{"lock_waits_history_long", "Ring of lock waits with both statements", s->lock_waits_history,
+		sizeof(PfsLongLockWait), 0},
+		{"(wait_map)", "Instruments by the server's wait event codes", PFS_WAIT_CODES,
+		sizeof(uint16_t), 0},
+		{"file_instances", "Files and their I/O", s->files, sizeof(PfsObjectRow), 0},
+		{"(table_instances)", "Tables and indexes and their I/O", s->tables, sizeof(PfsObjectRow), 0},
+		{"(object_hash)", "Heads of the hashes of files and tables",
+		a->file_head_count + a->table_head_count, sizeof(uint32_t), 0},
 		{"(pool)", "Cells, histogram pages, texts, names", pfs_pool_of(a)->units, PFS_POOL_UNIT, 0},
 	};
 

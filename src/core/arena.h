@@ -167,6 +167,7 @@ typedef struct PfsArena
 	uint32_t	transaction_instrument;
 	uint32_t	error_instrument;
 	uint32_t	wait_instruments;	/* first of them; they are registered last */
+	uint32_t	table_wait;		/* number of wait/io/table/sql/handler */
 	uint32_t	wait_count;		/* grows at run time: writers under the roll-up lock */
 	uint8_t		waits_sampled;	/* fed by a sampler, not by the calls themselves */
 
@@ -179,6 +180,7 @@ typedef struct PfsArena
 	uint64_t	moves_done;
 	PFS_ALIGNED uint64_t digest_alloc;	/* generation << 32 | entries handed out */
 	PFS_ALIGNED uint64_t loss[PFS_LOSSES];
+	uint64_t	calls_total[128];	/* libc calls of threads that have gone; PFS_CALL_COUNTERS */
 	PfsLongRing statements_long_ring;
 	PfsLongRing statements_text_ring;
 	PfsLongRing transactions_long_ring;

@@ -4,6 +4,7 @@
  */
 #include "core/digest.h"
 
+#include "core/digest_wait.h"
 #include "core/rollup.h"
 #include "core/timer.h"
 
@@ -148,9 +149,8 @@ pfs_text_free(PfsArena *arena, PfsRef text, size_t length)
 	}
 }
 
-/* A row may be written to as long as its pin is held and its generation is right. */
-static bool
-pin(PfsArena *arena, PfsDigest *digest, uint32_t generation)
+bool
+pfs_digest_pin(PfsArena *arena, PfsDigest *digest, uint32_t generation)
 {
 	pfs_add_shared(&digest->pins, 1);
 	pfs_fence();
@@ -158,8 +158,8 @@ pin(PfsArena *arena, PfsDigest *digest, uint32_t generation)
 		pfs_load(&arena->digest_generation) == generation;
 }
 
-static void
-unpin(PfsDigest *digest)
+void
+pfs_digest_unpin(PfsDigest *digest)
 {
 	__atomic_fetch_sub(&digest->pins, 1, __ATOMIC_RELEASE);
 }
@@ -176,6 +176,8 @@ clear_row(PfsArena *arena, PfsDigest *digest)
 					  PFS_HISTOGRAM_PAGE_BUCKETS * sizeof(uint64_t));
 		pfs_store(&digest->page[i], 0);
 	}
+	pfs_digest_wait_free(arena, pfs_load(&digest->waits));
+	pfs_store(&digest->waits, 0);
 	pfs_store(&digest->text, 0);
 	pfs_store(&digest->text_length, 0);
 	pfs_store(&digest->sample, 0);
@@ -272,7 +274,7 @@ pfs_digest_insert(PfsArena *arena, const PfsDigestNew *row)
 	if (digest == NULL)
 		return PFS_DIGEST_OTHERS;
 	number = add_to_chain(arena, row, digest, number, generation, seen);
-	unpin(digest);
+	pfs_digest_unpin(digest);
 	return number;
 }
 
@@ -338,7 +340,7 @@ fold_cell(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell)
 
 	pfs_add(&thread->digest_folds, 1);
 	pfs_fence();				/* readers see that something moves before it does */
-	if (cell->stat.timer.count != 0 && pin(arena, digest, cell->generation))
+	if (cell->stat.timer.count != 0 && pfs_digest_pin(arena, digest, cell->generation))
 	{
 		pfs_statement_stat_merge_shared(&digest->stat, &cell->stat);
 		pfs_raise_to(&digest->last_seen, cell->last_seen);
@@ -348,7 +350,7 @@ fold_cell(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell)
 					add_to_histogram(arena, digest, cell->bucket[i], cell->count[i]);
 	}
 	if (cell->stat.timer.count != 0)
-		unpin(digest);
+		pfs_digest_unpin(digest);
 	pfs_zero_words(cell, sizeof(*cell));
 }
 
@@ -389,14 +391,14 @@ add_to_row(PfsArena *arena, uint32_t number, const PfsStatementEvent *event, uns
 	PfsStatementStat stat = {0};
 
 	pfs_statement_stat_add(&stat, event->head.timer_wait, event->counter, event->used);
-	if (pin(arena, digest, generation))
+	if (pfs_digest_pin(arena, digest, generation))
 	{
 		pfs_statement_stat_merge_shared(&digest->stat, &stat);
 		pfs_raise_to(&digest->last_seen, event->head.timer_end);
 		if (event->head.timed)
 			add_to_histogram(arena, digest, bucket, 1);
 	}
-	unpin(digest);
+	pfs_digest_unpin(digest);
 }
 
 static void
@@ -418,9 +420,9 @@ count_bucket(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, unsigned b
 
 		pfs_add(&thread->bucket_moves, 1);
 		pfs_fence();			/* as in fold_cell */
-		if (pin(arena, digest, cell->generation))
+		if (pfs_digest_pin(arena, digest, cell->generation))
 			add_to_histogram(arena, digest, cell->bucket[place], cell->count[place]);
-		unpin(digest);
+		pfs_digest_unpin(digest);
 		pfs_store(&cell->count[place], 0);
 	}
 	pfs_store(&cell->bucket[place], (uint16_t) bucket);
@@ -494,7 +496,7 @@ pfs_digest_sample(PfsArena *arena, uint32_t number, const char *text, uint32_t l
 		return;
 	if (!pfs_cas32(&digest->sample_busy, 0, 1))
 		return;					/* another process keeps its own */
-	if (pin(arena, digest, pfs_load(&arena->digest_generation)))
+	if (pfs_digest_pin(arena, digest, pfs_load(&arena->digest_generation)))
 	{
 		PfsRef		old = digest->sample;
 		uint32_t	old_length = digest->sample_length;
@@ -511,7 +513,7 @@ pfs_digest_sample(PfsArena *arena, uint32_t number, const char *text, uint32_t l
 			pfs_text_free(arena, old, old_length);
 		}
 	}
-	unpin(digest);
+	pfs_digest_unpin(digest);
 	pfs_store_release(&digest->sample_busy, 0);
 }
 

@@ -47,6 +47,7 @@ typedef struct PfsDigest
 	PfsTicks	last_seen;
 	PfsStatementStat stat;		/* folded so far; writers: all, locked additions */
 	PfsRef		page[PFS_HISTOGRAM_PAGES];	/* 16 buckets each, claimed on demand */
+	PfsRef		waits;			/* chain of PfsDigestWait; writers: all, by CAS */
 } PfsDigest;
 
 /* Numbers of one digest in one thread.  writer: owner; readers: any; order: the thread's seq. */
@@ -101,6 +102,13 @@ extern bool pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t digest, 
 /* Keeps this statement as the row's sample if it is the first, the slowest or the old one stale. */
 extern void pfs_digest_sample(PfsArena *arena, uint32_t digest, const char *text, uint32_t length,
 							  PfsTicks wait, PfsTicks now);
+
+/*
+ * A row may be written to as long as its pin is held and pin returned true: its generation is
+ * right.  Unpin in any case.
+ */
+extern bool pfs_digest_pin(PfsArena *arena, PfsDigest *digest, uint32_t generation);
+extern void pfs_digest_unpin(PfsDigest *digest);
 
 extern void pfs_digest_fold_thread(PfsArena *arena, PfsThread *thread);
 

@@ -11,13 +11,6 @@ long_statement(const PfsArena *arena, uint64_t position)
 		position % arena->sizes.statements_history_long;
 }
 
-static PfsLongTransaction *
-long_transaction(const PfsArena *arena, uint64_t position)
-{
-	return PFS_AT(arena, arena->transactions_long, PfsLongTransaction) +
-		position % arena->sizes.transactions_history_long;
-}
-
 /* Small rings take small blocks, so that one session does not hold much of the ring. */
 static uint64_t
 claim_position(PfsClaim *claim, PfsLongRing *ring, uint32_t size)
@@ -40,6 +33,57 @@ begin_row(uint64_t *stamp, uint64_t position)
 
 	return (seen & 1) == 0 && seen < 2 * position + 1 &&
 		pfs_cas64(stamp, &seen, 2 * position + 1);
+}
+
+/* A long ring of records without texts: a stamp and the record, row by row. */
+typedef struct Ring
+{
+	PfsLongRing *positions;
+	char	   *rows;
+	uint32_t	size;
+	size_t		bytes;
+} Ring;
+
+static Ring
+transactions_ring(PfsArena *arena)
+{
+	return (Ring) {&arena->transactions_long_ring, PFS_AT(arena, arena->transactions_long, char),
+		arena->sizes.transactions_history_long, sizeof(PfsTransactionEvent)};
+}
+
+static Ring
+waits_ring(PfsArena *arena)
+{
+	return (Ring) {&arena->waits_long_ring, PFS_AT(arena, arena->waits_long, char),
+		arena->sizes.waits_history_long, sizeof(PfsWaitEvent)};
+}
+
+static Ring
+lock_waits_ring(PfsArena *arena)
+{
+	return (Ring) {&arena->lock_waits_ring, PFS_AT(arena, arena->lock_waits_long, char),
+		arena->sizes.lock_waits_history, sizeof(PfsLockWait)};
+}
+
+/* bytes: how much of the record is worth copying. */
+static void
+add_long(PfsSession *session, PfsClaim *claim, Ring ring, const void *record, size_t bytes)
+{
+	uint64_t	position;
+	uint64_t   *row;
+
+	if (ring.size == 0)
+		return;
+	position = claim_position(claim, ring.positions, ring.size);
+	row = (uint64_t *) (ring.rows + position % ring.size * (sizeof(uint64_t) + ring.bytes));
+	if (!begin_row(row, position))
+	{
+		pfs_lose(session->arena, PFS_LOSS_HISTORY_LONG);
+		return;
+	}
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	pfs_copy_words(row + 1, record, bytes);
+	pfs_store_release(row, 2 * position + 2);
 }
 
 /* Room for a text that does not cross a block; blocks are larger than the longest text. */
@@ -162,23 +206,35 @@ pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event, u
 		return;
 	if ((gate & PFS_WANTS(TRANSACTIONS_HISTORY)) != 0 && arena->sizes.transactions_history > 0)
 		pfs_add(&thread->transactions_ended, 1);
-	if ((gate & PFS_WANTS(TRANSACTIONS_HISTORY_LONG)) != 0 &&
-		arena->sizes.transactions_history_long > 0)
-	{
-		uint64_t	position = claim_position(&session->transactions_long,
-											  &arena->transactions_long_ring,
-											  arena->sizes.transactions_history_long);
-		PfsLongTransaction *row = long_transaction(arena, position);
+	if ((gate & PFS_WANTS(TRANSACTIONS_HISTORY_LONG)) != 0)
+		add_long(session, &session->transactions_long, transactions_ring(arena), event, bytes);
+}
 
-		if (!begin_row(&row->stamp, position))
-		{
-			pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
-			return;
-		}
-		__atomic_thread_fence(__ATOMIC_RELEASE);
-		pfs_copy_words(&row->event, event, bytes);
-		pfs_store_release(&row->stamp, 2 * position + 2);
+void
+pfs_history_wait(PfsSession *session, const PfsWaitEvent *event, uint32_t gate)
+{
+	PfsArena   *arena = session->arena;
+	PfsThread  *thread = session->thread;
+	uint32_t	size = arena->sizes.waits_history;
+
+	if (!pfs_load(&thread->history))
+		return;
+	if ((gate & PFS_WANTS(WAITS_HISTORY)) != 0 && size > 0)
+	{
+		uint64_t	ended = pfs_load(&thread->waits_ended);
+
+		pfs_copy_words(pfs_thread_waits(arena, thread) + PFS_WAIT_STACK + ended % size, event,
+					   sizeof(*event));
+		pfs_store(&thread->waits_ended, ended + 1);
 	}
+	if ((gate & PFS_WANTS(WAITS_HISTORY_LONG)) != 0)
+		add_long(session, &session->waits_long, waits_ring(arena), event, sizeof(*event));
+}
+
+void
+pfs_history_lock_wait(PfsSession *session, const PfsLockWait *wait)
+{
+	add_long(session, &session->lock_waits, lock_waits_ring(session->arena), wait, sizeof(*wait));
 }
 
 /* Texts are good unless the ring has been claimed past them. */
@@ -231,14 +287,15 @@ pfs_long_statement_read(PfsArena *arena, uint32_t number, PfsStatementEvent *eve
 	return false;
 }
 
-bool
-pfs_long_transaction_read(PfsArena *arena, uint32_t number, PfsTransactionEvent *event)
+/* Copies a record whole; false when there is none, or (counted) it never stood still. */
+static bool
+read_long(PfsArena *arena, Ring ring, uint32_t number, void *record)
 {
-	PfsLongTransaction *row = long_transaction(arena, number);
+	uint64_t   *row = (uint64_t *) (ring.rows + number * (sizeof(uint64_t) + ring.bytes));
 
 	for (int i = 0; i < PFS_READ_RETRIES; i++)
 	{
-		uint64_t	stamp = pfs_load_acquire(&row->stamp);
+		uint64_t	stamp = pfs_load_acquire(row);
 
 		if (stamp == 0)
 			return false;
@@ -247,11 +304,29 @@ pfs_long_transaction_read(PfsArena *arena, uint32_t number, PfsTransactionEvent 
 			pfs_cpu_pause();
 			continue;
 		}
-		pfs_copy_words(event, &row->event, sizeof(*event));
+		pfs_copy_words(record, row + 1, ring.bytes);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (pfs_load(&row->stamp) == stamp)
+		if (pfs_load(row) == stamp)
 			return true;
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	return false;
+}
+
+bool
+pfs_long_transaction_read(PfsArena *arena, uint32_t number, PfsTransactionEvent *event)
+{
+	return read_long(arena, transactions_ring(arena), number, event);
+}
+
+bool
+pfs_long_wait_read(PfsArena *arena, uint32_t number, PfsWaitEvent *event)
+{
+	return read_long(arena, waits_ring(arena), number, event);
+}
+
+bool
+pfs_long_lock_wait_read(PfsArena *arena, uint32_t number, PfsLockWait *wait)
+{
+	return read_long(arena, lock_waits_ring(arena), number, wait);
 }

@@ -27,6 +27,50 @@ typedef struct PfsLongTransaction
 	PfsTransactionEvent event;
 } PfsLongTransaction;
 
+typedef struct PfsLongWait
+{
+	uint64_t	stamp;
+	PfsWaitEvent event;
+} PfsLongWait;
+
+#define PFS_LOCK_TEXT_LENGTH 512
+
+/* A wait for a heavyweight lock, with whom it was for. */
+typedef struct PfsLockWait
+{
+	uint64_t	thread_id;
+	uint64_t	blocking_thread_id; /* 0 = not known */
+	uint32_t	pid;
+	uint32_t	blocking_pid;
+	PfsTicks	start;
+	PfsTicks	wait;
+	PfsWaitObject object;
+	uint64_t	statement_id;
+	uint64_t	blocking_statement_id;
+	uint64_t	query_id;
+	uint64_t	blocking_query_id;
+	PfsRef		user;
+	PfsRef		blocking_user;
+	PfsRef		database;
+	uint32_t	epoch;
+	uint8_t		granted;		/* 0 = gave up: cancelled, timed out, deadlock */
+	uint8_t		blocking_running;	/* was its statement running? */
+	uint8_t		encoding;
+	uint8_t		blocking_encoding;
+	uint16_t	text_length;
+	uint16_t	blocking_text_length;
+	char		text[PFS_LOCK_TEXT_LENGTH];
+	char		blocking_text[PFS_LOCK_TEXT_LENGTH];
+} PfsLockWait;
+
+typedef struct PfsLongLockWait
+{
+	uint64_t	stamp;
+	PfsLockWait wait;
+} PfsLongLockWait;
+
+_Static_assert(sizeof(PfsLockWait) % 8 == 0, "copied by words");
+
 /*
  * Adds an ended statement, complete with text and message, to the histories that are wanted.
  * Returns the slot that is free in exchange.  Owner only, inside its seq.
@@ -38,9 +82,17 @@ extern uint32_t pfs_history_statement(PfsSession *session, PfsStatementEvent *ev
 extern void pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event,
 									uint32_t gate);
 
+/* The same for a wait. */
+extern void pfs_history_wait(PfsSession *session, const PfsWaitEvent *event, uint32_t gate);
+
+/* Adds a lock wait to lock_waits_history_long.  Owner only. */
+extern void pfs_history_lock_wait(PfsSession *session, const PfsLockWait *wait);
+
 /* Row at a position of a long ring, copied whole; false when it is empty, or (counted) unstable. */
 extern bool pfs_long_statement_read(PfsArena *arena, uint32_t row, PfsStatementEvent *event,
 									char *text);
 extern bool pfs_long_transaction_read(PfsArena *arena, uint32_t row, PfsTransactionEvent *event);
+extern bool pfs_long_wait_read(PfsArena *arena, uint32_t row, PfsWaitEvent *event);
+extern bool pfs_long_lock_wait_read(PfsArena *arena, uint32_t row, PfsLockWait *wait);
 
 #endif							/* PFS_HISTORY_H */

@@ -54,7 +54,7 @@ typedef struct PfsTableKey
 	uint32_t	index;			/* 0 = the table without any index */
 } PfsTableKey;
 
-/* Row of a number handed out by find, if it is still this use; else NULL. */
+/* "row" is always the number that find returned (1 and up), never an index.  NULL: no longer this use. */
 extern PfsObjectRow *pfs_object_row(const PfsArena *arena, PfsObjectMap map, uint32_t row,
 									uint32_t use);
 

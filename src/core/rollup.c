@@ -16,7 +16,26 @@ static const size_t stat_bytes[PFS_FAMILIES] = {
 	[PFS_FAMILY_STATEMENTS] = sizeof(PfsStatementStat),
 	[PFS_FAMILY_TRANSACTIONS] = sizeof(PfsTransactionStat),
 	[PFS_FAMILY_ERRORS] = sizeof(PfsErrorStat),
+	[PFS_FAMILY_WAITS] = sizeof(PfsTimerStat),
+	[PFS_FAMILY_FILES] = sizeof(PfsIoStat),
+	[PFS_FAMILY_SOCKETS] = sizeof(PfsIoStat),
 };
+
+size_t
+pfs_stat_bytes(PfsFamily family)
+{
+	return stat_bytes[family];
+}
+
+PfsFamily
+pfs_cell_family(const PfsArena *arena, uint32_t number)
+{
+	if (number < arena->sizes.statement_classes)
+		return PFS_FAMILY_STATEMENTS;
+	if (number < pfs_wait_cell_number(arena, 0))
+		return PFS_FAMILY_ERRORS;
+	return pfs_wait_family(pfs_wait_instrument(arena, number - pfs_wait_cell_number(arena, 0)));
+}
 
 static bool
 spin_for_lock(PfsArena *arena, uint32_t pid)
@@ -59,15 +78,27 @@ pfs_rollup_unlock(PfsArena *arena)
 	pfs_store_release(&arena->lock, 0);
 }
 
-static void
-merge_stat(PfsFamily family, void *to, const void *from)
+void
+pfs_stat_merge(PfsFamily family, void *to, const void *from)
 {
-	if (family == PFS_FAMILY_STATEMENTS)
-		pfs_statement_stat_merge(to, from);
-	else if (family == PFS_FAMILY_TRANSACTIONS)
-		pfs_transaction_stat_merge(to, from);
-	else
-		pfs_error_stat_merge(to, from);
+	switch (family)
+	{
+		case PFS_FAMILY_STATEMENTS:
+			pfs_statement_stat_merge(to, from);
+			break;
+		case PFS_FAMILY_TRANSACTIONS:
+			pfs_transaction_stat_merge(to, from);
+			break;
+		case PFS_FAMILY_ERRORS:
+			pfs_error_stat_merge(to, from);
+			break;
+		case PFS_FAMILY_WAITS:
+			pfs_timer_stat_merge(to, from);
+			break;
+		default:
+			pfs_io_stat_merge(to, from);
+			break;
+	}
 }
 
 /* Where a parent keeps a statistic; claimed on demand. */
@@ -98,7 +129,7 @@ add_to_parent(PfsArena *arena, PfsAggregate *parent, PfsFamily family, uint32_t 
 	void	   *to = parent_stat(arena, parent, family, number);
 
 	if (to != NULL)
-		merge_stat(family, to, stat);
+		pfs_stat_merge(family, to, stat);
 	else
 		pfs_lose(arena, PFS_LOSS_CELLS);
 }
@@ -229,8 +260,7 @@ pfs_histogram_cell(PfsArena *arena, PfsThread *thread)
 static void
 fold_cell(PfsArena *arena, PfsThread *thread, PfsScope scope, uint32_t number)
 {
-	PfsFamily	family = number < arena->sizes.statement_classes ? PFS_FAMILY_STATEMENTS
-		: PFS_FAMILY_ERRORS;
+	PfsFamily	family = pfs_cell_family(arena, number);
 	PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
 	size_t		bytes = sizeof(PfsCell) + stat_bytes[family];
 	PfsRef		ref = pfs_load(&aggregate->cell[number]);
@@ -247,7 +277,7 @@ fold_cell(PfsArena *arena, PfsThread *thread, PfsScope scope, uint32_t number)
 void
 pfs_fold_thread(PfsArena *arena, PfsThread *thread)
 {
-	uint32_t	cells = arena->sizes.statement_classes + arena->sizes.errors;
+	uint32_t	cells = pfs_cell_count(arena);
 	uint64_t   *histogram = pfs_global_histogram(arena);
 
 	for (int scope = 0; scope < PFS_SCOPES; scope++)
@@ -274,9 +304,7 @@ pfs_fold_thread(PfsArena *arena, PfsThread *thread)
 static void
 empty_party(PfsArena *arena, PfsFamily family, PfsParty *party, PfsLevel level)
 {
-	uint32_t	first = family == PFS_FAMILY_ERRORS ? arena->sizes.statement_classes : 0;
-	uint32_t	count = family == PFS_FAMILY_ERRORS ? arena->sizes.errors
-		: family == PFS_FAMILY_STATEMENTS ? arena->sizes.statement_classes : 1;
+	uint32_t	count = family == PFS_FAMILY_TRANSACTIONS ? 1 : pfs_cell_count(arena);
 	unsigned	upwards = PFS_LEVEL_BIT(PFS_LEVEL_GLOBAL);
 	uint32_t	account_row = 0;
 
@@ -286,13 +314,14 @@ empty_party(PfsArena *arena, PfsFamily family, PfsParty *party, PfsLevel level)
 		account_row = (uint32_t) (((char *) party - (char *) pfs_party(arena, arena->accounts, 0)) /
 								  arena->account_bytes) + 1;
 	}
-	for (uint32_t number = first; number < first + count; number++)
+	for (uint32_t number = 0; number < count; number++)
 	{
 		void	   *stat = &party->aggregate.transaction;
 
 		if (family != PFS_FAMILY_TRANSACTIONS)
 		{
-			if (pfs_load(&party->aggregate.cell[number]) == 0)
+			if (pfs_load(&party->aggregate.cell[number]) == 0 ||
+				pfs_cell_family(arena, number) != family)
 				continue;
 			stat = parent_stat(arena, &party->aggregate, family, number);
 		}
@@ -363,11 +392,13 @@ reset_family(PfsArena *arena, PfsFamily family, PfsLevel level)
 }
 
 bool
-pfs_reset_level(PfsArena *arena, PfsFamily family, PfsLevel level)
+pfs_reset_level(PfsArena *arena, unsigned families, PfsLevel level)
 {
 	if (!pfs_rollup_lock(arena, true))
 		return false;
-	reset_family(arena, family, level);
+	for (int family = 0; family < PFS_FAMILIES; family++)
+		if ((families & PFS_FAMILY_BIT(family)) != 0)
+			reset_family(arena, family, level);
 	pfs_rollup_unlock(arena);
 	return true;
 }

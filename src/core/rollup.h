@@ -19,6 +19,18 @@
 
 #define PFS_LEVEL_BIT(level) (1u << (level))
 
+/* Size and addition of a family's statistic; the family of a cell, and that of a wait. */
+extern size_t pfs_stat_bytes(PfsFamily family);
+extern void pfs_stat_merge(PfsFamily family, void *to, const void *from);
+extern PfsFamily pfs_cell_family(const PfsArena *arena, uint32_t number);
+
+static inline PfsFamily
+pfs_wait_family(const PfsInstrument *wait)
+{
+	return wait->kind == PFS_WAIT_FILE ? PFS_FAMILY_FILES
+		: wait->kind == PFS_WAIT_SOCKET ? PFS_FAMILY_SOCKETS : PFS_FAMILY_WAITS;
+}
+
 /* Levels at which content that began at this epoch counts. */
 static inline unsigned
 pfs_visible_levels(const PfsArena *arena, PfsFamily family, uint32_t epoch)
@@ -63,8 +75,9 @@ extern uint64_t *pfs_histogram_cell(PfsArena *arena, PfsThread *thread);
 /* Moves everything a thread holds up to its parents and frees its cells.  Lock held. */
 extern void pfs_fold_thread(PfsArena *arena, PfsThread *thread);
 
-/* TRUNCATE of a summary by this level.  False: the lock could not be had. */
-extern bool pfs_reset_level(PfsArena *arena, PfsFamily family, PfsLevel level);
+/* TRUNCATE of summaries (bit per family) by this level.  False: the lock could not be had. */
+#define PFS_FAMILY_BIT(family) (1u << (family))
+extern bool pfs_reset_level(PfsArena *arena, unsigned families, PfsLevel level);
 
 /* TRUNCATE of a table of events, or of the global histogram. */
 extern bool pfs_reset_events(PfsArena *arena, PfsReset reset);

@@ -60,6 +60,7 @@ pfs_refresh_gate(PfsArena *arena)
 		[PFS_CLASS_STATEMENT] = PFS_GATE_STATEMENTS,
 		[PFS_CLASS_TRANSACTION] = PFS_GATE_TRANSACTIONS,
 		[PFS_CLASS_ERROR] = PFS_GATE_ERRORS,
+		[PFS_CLASS_WAIT] = PFS_GATE_CALLS,
 	};
 	uint32_t	gate = 0;
 	uint32_t	set = pfs_load(&arena->consumers);
@@ -77,9 +78,13 @@ pfs_refresh_gate(PfsArena *arena)
 			PfsInstrument *instrument = pfs_instrument(arena, i);
 
 			if (pfs_load(&instrument->enabled))
-				gate |= class_gate[instrument->class];
+				gate |= instrument->kind == PFS_WAIT_TABLE ? PFS_GATE_TABLES
+					: class_gate[instrument->class];
 		}
-	pfs_store(&arena->gate, gate);
+	/* what was opened and closed unseen must not be mistaken for what is open now */
+	if ((gate & ~pfs_load(&arena->gate) & PFS_GATE_CALLS) != 0)
+		pfs_store(&arena->calls_on, pfs_load(&arena->calls_on) + 1);
+	pfs_store_release(&arena->gate, gate);
 	pfs_store_release(&arena->setup_changes, pfs_load(&arena->setup_changes) + 1);
 }
 

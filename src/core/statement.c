@@ -6,29 +6,9 @@
 
 #include "core/history.h"
 #include "core/rollup.h"
+#include "core/wait.h"
 
 #define STATEMENT_ID_BLOCK 64
-
-/* Recording must not be entered twice, e.g. from a signal handler: what comes second is counted. */
-static bool
-enter_recording(PfsSession *session)
-{
-	if (pfs_unlikely(session->busy))
-	{
-		pfs_lose(session->arena, PFS_LOSS_LOCKER);
-		return false;
-	}
-	session->busy = true;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	return true;
-}
-
-static void
-leave_recording(PfsSession *session)
-{
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	session->busy = false;
-}
 
 static uint64_t
 next_statement_id(PfsSession *session)
@@ -88,12 +68,12 @@ hide(PfsSession *session, const PfsStatement *statement)
 {
 	uint32_t   *shown = &pfs_thread_shown(session->arena, session->thread)[statement->place];
 
-	if (pfs_likely(pfs_load(shown) != statement->slot) || !enter_recording(session))
+	if (pfs_likely(pfs_load(shown) != statement->slot) || !pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
 	pfs_store(shown, PFS_NO_SLOT);
 	pfs_seq_write_end(&session->thread->seq);
-	leave_recording(session);
+	pfs_leave_recording(session);
 }
 
 /* Gives the statement its place in the thread's stack, and so the memory for its event. */
@@ -220,6 +200,12 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 	statement->cpu_start = 0;
 	if (pfs_unlikely((gate & PFS_WANTS(STATEMENTS_CPU)) != 0))
 		statement->cpu_start = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	statement->waits.used = 0;
+	if (parent == NULL && session->waits.used > 0)
+	{
+		statement->waits = session->waits;
+		session->waits.used = 0;
+	}
 	place_event(session, statement);
 	fill_event(session, statement->event, class, pfs_load(&instrument->timed) != 0, start);
 	pfs_store(&statement->event->level,
@@ -256,13 +242,13 @@ pfs_statement_publish(PfsSession *session, PfsStatement *statement)
 {
 	PfsThread  *thread = session->thread;
 
-	if (!statement->recorded || !enter_recording(session))
+	if (!statement->recorded || !pfs_enter_recording(session))
 		return;
 	pfs_store(&statement->event->head.epoch, pfs_load_acquire(&session->arena->reset_now));
 	pfs_seq_write_begin(&thread->seq);
 	pfs_store(&pfs_thread_shown(session->arena, thread)[statement->place], statement->slot);
 	pfs_seq_write_end(&thread->seq);
-	leave_recording(session);
+	pfs_leave_recording(session);
 }
 
 bool
@@ -402,13 +388,15 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	unsigned	bucket;
 	bool		sample;
 
-	if (!enter_recording(session))
+	if (!pfs_enter_recording(session))
 	{
 		release(session, statement);
 		return;
 	}
 	pfs_seq_write_begin(&thread->seq);
 	finish_event(session, statement, end);
+	if (statement->waits.used > 0)
+		pfs_wait_hand_over(session, statement);
 	bucket = pfs_bucket_of(event->head.timer_wait);
 	sample = summarise(session, statement, bucket);
 	if (statement->recorded)
@@ -417,7 +405,7 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	if (pfs_unlikely(sample) && event->digest > PFS_DIGEST_OTHERS && statement->place >= 0)
 		pfs_digest_sample(arena, event->digest, pfs_statement_text(event), event->text_length,
 						  event->head.timer_wait, event->head.timer_end);
-	leave_recording(session);
+	pfs_leave_recording(session);
 	release(session, statement);
 }
 
@@ -446,7 +434,7 @@ pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait)
 	uint32_t	gate = pfs_load(&session->arena->gate);
 	PfsStatementCell *cell;
 
-	if (!pfs_load(&instrument->enabled) || !enter_recording(session))
+	if (!pfs_load(&instrument->enabled) || !pfs_enter_recording(session))
 		return;
 	cell = pfs_cell(session->arena, thread,
 					(gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL,
@@ -463,7 +451,7 @@ pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait)
 		pfs_timer_stat_add(&cell->stat.timer, wait);
 		pfs_seq_write_end(&thread->seq);
 	}
-	leave_recording(session);
+	pfs_leave_recording(session);
 }
 
 void
@@ -472,7 +460,7 @@ pfs_error_count(PfsSession *session, uint32_t error, bool handled, PfsTicks now)
 	uint32_t	gate = pfs_load(&session->arena->gate);
 	PfsErrorCell *cell;
 
-	if (error >= session->arena->sizes.errors || !enter_recording(session))
+	if (error >= session->arena->sizes.errors || !pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
 	cell = pfs_cell(session->arena, session->thread,
@@ -486,7 +474,7 @@ pfs_error_count(PfsSession *session, uint32_t error, bool handled, PfsTicks now)
 		pfs_store(&cell->stat.last_seen, now);
 	}
 	pfs_seq_write_end(&session->thread->seq);
-	leave_recording(session);
+	pfs_leave_recording(session);
 }
 
 void

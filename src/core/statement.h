@@ -88,6 +88,7 @@ typedef struct PfsSession
 	PfsClaim	statement_texts;
 	PfsClaim	transactions_long;
 	PfsClaim	waits_long;
+	PfsClaim	lock_waits;
 	PfsStatement *top;			/* the host's: top-level statement while none is running, or NULL */
 	PfsWaitTotals waits;		/* of no statement yet: the next top-level one gets them */
 	PfsTransaction transaction;
@@ -136,6 +137,27 @@ pfs_wants(const PfsSession *session, uint32_t classes)
 	return (classes & PFS_BUILT) != 0 && session->thread != NULL &&
 		(pfs_load(&session->arena->gate) & classes & PFS_BUILT) != 0 &&
 		pfs_load(&session->thread->instrumented) != 0;
+}
+
+/* Recording must not be entered twice, e.g. from a signal handler: what comes second is counted. */
+static inline bool
+pfs_enter_recording(PfsSession *session)
+{
+	if (pfs_unlikely(session->busy))
+	{
+		pfs_lose(session->arena, PFS_LOSS_LOCKER);
+		return false;
+	}
+	session->busy = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return true;
+}
+
+static inline void
+pfs_leave_recording(PfsSession *session)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	session->busy = false;
 }
 
 /*

@@ -1,11 +1,13 @@
 /*
  * table_events.c
- *		events_statements_* and events_transactions_*: current, history, history_long.
+ *		events_statements_*, events_transactions_*, events_waits_*: current, history, history_long.
  */
 #include "core/table_internal.h"
 
 #include "core/digest.h"
 #include "core/history.h"
+#include "core/object.h"
+#include "core/operation.h"
 #include "core/rollup.h"
 #include "core/setup.h"
 
@@ -17,7 +19,7 @@ enum
 	TABLE_HISTORY_LONG
 };
 
-/* --- what statement and transaction rows have in common --- */
+/* --- what rows have in common --- */
 
 typedef struct HeadRow
 {
@@ -45,17 +47,17 @@ typedef struct HeadRow
 #define NESTING_COLUMNS \
 	{"nesting_event_id", "Event in which this one happened", PFS_COLUMN_U64, \
 	offsetof(HeadRow, head.nesting_event_id), PFS_COLUMN_NULL_IF_ZERO}, \
-	{"nesting_event_type", "TRANSACTION or STATEMENT", PFS_COLUMN_TEXT, \
+	{"nesting_event_type", "TRANSACTION, STATEMENT or WAIT", PFS_COLUMN_TEXT, \
 	offsetof(HeadRow, nesting_type), 0}
 
 static void
 fill_head(HeadRow *row, const char *name)
 {
-	static const char *const types[] = {NULL, "TRANSACTION", "STATEMENT"};
+	static const char *const types[] = {NULL, "TRANSACTION", "STATEMENT", "WAIT"};
 	PfsEventHead *head = &row->head;
 
 	row->name = pfs_text_of_string(name);
-	row->nesting_type = pfs_text_of_string(types[head->nesting_type < 3 ? head->nesting_type : 0]);
+	row->nesting_type = pfs_text_of_string(types[head->nesting_type < 4 ? head->nesting_type : 0]);
 	if (!head->timed)
 		head->timer_start = head->timer_end = head->timer_wait = 0;
 	else if (head->state == PFS_EVENT_RUNNING)
@@ -357,15 +359,167 @@ transactions_scan(PfsScan *scan)
 	}
 }
 
+/* --- waits --- */
+
+typedef struct WaitRow
+{
+	HeadRow		head;			/* first: HEAD_COLUMNS */
+	PfsText		object_schema;
+	PfsText		object_name;
+	PfsText		index_name;
+	PfsText		object_type;
+	uint64_t	instance;
+	PfsText		operation;
+	uint64_t	bytes;
+} WaitRow;
+
+static const PfsColumn wait_columns[] = {
+	HEAD_COLUMNS("wait"),
+	{"object_schema", "Schema of a table or of the relation that is locked; of a file: of the relation "
+	"it holds, in the reader's own database", PFS_COLUMN_TEXT, offsetof(WaitRow, object_schema), 0},
+	{"object_name", "Path of a file, table, object that is locked, peer of a socket", PFS_COLUMN_TEXT,
+	offsetof(WaitRow, object_name), 0},
+	{"index_name", "Index by which rows were read", PFS_COLUMN_TEXT, offsetof(WaitRow, index_name), 0},
+	{"object_type", "FILE, SOCKET, TABLE, or what is locked: RELATION, TUPLE, TRANSACTIONID, ...",
+	PFS_COLUMN_TEXT, offsetof(WaitRow, object_type), 0},
+	{"object_instance_begin", "Number of the file, socket, table or lock", PFS_COLUMN_U64,
+	offsetof(WaitRow, instance), PFS_COLUMN_NULL_IF_ZERO},
+	NESTING_COLUMNS,
+	{"operation", "What was done: read, write, sync, open, recv, send, fetch, insert, lock, idle, ...; "
+	"of a lock: the mode that was asked for", PFS_COLUMN_TEXT, offsetof(WaitRow, operation), 0},
+	{"number_of_bytes", "Bytes read or written; rows of a table", PFS_COLUMN_U64,
+	offsetof(WaitRow, bytes), PFS_COLUMN_NULL_IF_ZERO},
+};
+PFS_GROUP(wait_group, wait_columns);
+
+/* Names of a file's or table's row, if it is still that one. */
+static void
+fill_row_names(const PfsArena *arena, const PfsWaitEvent *event, WaitRow *row, char *path)
+{
+	bool		is_file = event->object.type == PFS_WAIT_OBJECT_FILE;
+	PfsObjectRow *object = pfs_object_row(arena, is_file ? PFS_MAP_FILES : PFS_MAP_TABLES,
+										  event->object.id[0], event->object.id[1]);
+	unsigned	type;
+
+	if (object == NULL)
+		return;
+	if (is_file)
+	{
+		size_t		length = pfs_min((size_t) pfs_load(&object->key_length),
+									 (size_t) PFS_OBJECT_KEY_LENGTH);
+
+		pfs_copy_bytes(path, object->key, length);
+		path[length] = '\0';
+		row->object_name = (PfsText) {path, length, -1};
+		return;
+	}
+	pfs_routine_parts(arena, pfs_load(&object->name), &type, &row->object_schema.data,
+					  &row->object_schema.length, &row->object_name.data, &row->object_name.length);
+	row->object_schema.encoding = row->object_name.encoding = -1;
+	row->index_name = pfs_text_of_name(arena, pfs_load(&object->index));
+}
+
+static void
+emit_wait(PfsScan *scan, PfsWaitEvent *event)
+{
+	static const char *const types[] = {NULL, "FILE", "SOCKET", "TABLE"};
+	static const char *const words[PFS_OPERATIONS] = {
+#define PFS_OPERATION(symbol, word, part) word,
+#include "core/operations.def"
+#undef PFS_OPERATION
+	};
+	char		path[PFS_OBJECT_KEY_LENGTH + 1];
+	PfsHostObject lock = {0};
+	WaitRow		row;
+	const void *parts[] = {&row};
+
+	memset(&row, 0, sizeof(row));
+	row.head.head = event->head;
+	fill_head(&row.head, pfs_wait_instrument(scan->arena, event->wait)->name);
+	row.operation = pfs_text_of_string(words[event->operation < PFS_OPERATIONS ? event->operation : 0]);
+	row.instance = event->object.instance;
+	row.bytes = event->bytes > 0 ? (uint64_t) event->bytes : 0;
+	if (event->object.type < PFS_LENGTH(types))
+		row.object_type = pfs_text_of_string(types[event->object.type]);
+	if (event->object.type == PFS_WAIT_OBJECT_FILE || event->object.type == PFS_WAIT_OBJECT_TABLE)
+		fill_row_names(scan->arena, event, &row, path);
+	else if (event->object.type == PFS_WAIT_OBJECT_LOCK && pfs_host_lock_object != NULL)
+	{
+		pfs_host_lock_object(&event->object, &lock);
+		row.object_type = pfs_text_of_string(lock.type);
+		row.object_schema = pfs_text_of_string(lock.schema);
+		row.object_name = pfs_text_of_string(lock.name);
+		row.operation = pfs_text_of_string(lock.mode);
+	}
+	scan->emit(scan, parts);
+}
+
+/* Copies the wait on top of the stack (age 0), or one of the history (1 = the newest). */
+static bool
+read_wait(PfsArena *arena, PfsThread *thread, uint32_t age, PfsWaitEvent *to)
+{
+	uint32_t	size = arena->sizes.waits_history;
+
+	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	{
+		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
+		uint32_t	depth = pfs_min(pfs_load(&thread->wait_depth), (uint32_t) PFS_WAIT_STACK);
+		uint64_t	ended = pfs_load(&thread->waits_ended);
+		uint32_t	slot = age == 0 ? (depth > 0 ? depth - 1 : 0)
+			: PFS_WAIT_STACK + (uint32_t) ((ended - age) % size);
+		bool		exists = age == 0 || age <= ended;
+
+		if (exists)
+			pfs_copy_words(to, pfs_thread_waits(arena, thread) + slot, sizeof(*to));
+		if (pfs_seq_read_ok(&thread->seq, begin))
+			return exists && to->head.state != PFS_EVENT_EMPTY;
+		pfs_cpu_pause();
+	}
+	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
+	return false;
+}
+
+static void
+waits_scan(PfsScan *scan)
+{
+	PfsArena   *arena = scan->arena;
+	uint64_t	wanted;
+	bool		one = pfs_scan_number(scan, "thread_id", &wanted);
+	PfsWaitEvent copy;
+
+	for (uint32_t i = 0; scan->table->argument == TABLE_HISTORY_LONG &&
+		 i < arena->sizes.waits_history_long; i++)
+		if (pfs_long_wait_read(arena, i, &copy) &&
+			is_row(scan, &copy.head, PFS_RESET_WAITS_HISTORY_LONG))
+			emit_wait(scan, &copy);
+	if (scan->table->argument == TABLE_HISTORY_LONG)
+		return;
+	PFS_EACH_THREAD(arena, thread, slot)
+	{
+		bool		current = scan->table->argument == TABLE_CURRENT;
+
+		if (pfs_load(&thread->owner) == 0 || (one && pfs_load(&thread->thread_id) != wanted))
+			continue;
+		for (uint32_t age = current ? 0 : arena->sizes.waits_history; current || age > 0; age--)
+		{
+			if (read_wait(arena, thread, age, &copy) &&
+				is_row(scan, &copy.head, current ? PFS_RESET_WAITS_CURRENT : PFS_RESET_WAITS_HISTORY))
+				emit_wait(scan, &copy);
+			if (current)
+				break;
+		}
+	}
+}
+
 /* --- the tables --- */
 
 static bool
 events_reset(PfsArena *arena, const PfsTable *table)
 {
-	bool		statements = table->scan == statements_scan;
+	PfsReset	first = table->scan == statements_scan ? PFS_RESET_STATEMENTS_CURRENT
+		: table->scan == waits_scan ? PFS_RESET_WAITS_CURRENT : PFS_RESET_TRANSACTIONS_CURRENT;
 
-	return pfs_reset_events(arena, (statements ? PFS_RESET_STATEMENTS_CURRENT
-									: PFS_RESET_TRANSACTIONS_CURRENT) + table->argument);
+	return pfs_reset_events(arena, first + table->argument);
 }
 
 #define EVENTS_TABLE(events, group, suffix, which, what) \
@@ -385,3 +539,8 @@ EVENTS_TABLE(transactions, transaction_group, history, TABLE_HISTORY,
 			 "The last transactions of each live thread");
 EVENTS_TABLE(transactions, transaction_group, history_long, TABLE_HISTORY_LONG,
 			 "The last transactions of the server, also of threads that have gone");
+EVENTS_TABLE(waits, wait_group, current, TABLE_CURRENT,
+			 "The wait each thread is in, or its last one; kept while the consumer is on");
+EVENTS_TABLE(waits, wait_group, history, TABLE_HISTORY, "The last waits of each live thread");
+EVENTS_TABLE(waits, wait_group, history_long, TABLE_HISTORY_LONG,
+			 "The last waits of the server, also of threads that have gone");

@@ -1,6 +1,6 @@
 /*
  * table_summary.c
- *		All by-name summaries: event family x level, one line each.
+ *		All by-name summaries: subject x level, one line each.
  *
  * A level's row is what its owner holds, plus what stands below it and still counts there: the
  * live threads and, for users and hosts, their accounts; global is accounts, hosts and itself
@@ -16,15 +16,40 @@ const char *const pfs_level_words[PFS_LEVELS] = {"thread", "account", "user", "h
 /* How many times a scan starts again because statistics moved between levels meanwhile. */
 #define MOVE_RETRIES 8
 
+/* What a summary is about: which cells, and what a row shows of one. */
+typedef enum Subject
+{
+	SUBJECT_STATEMENTS,
+	SUBJECT_TRANSACTIONS,
+	SUBJECT_ERRORS,
+	SUBJECT_WAITS,				/* all waits: those of files and sockets by their totals */
+	SUBJECT_FILES,
+	SUBJECT_SOCKETS,
+	SUBJECTS
+} Subject;
+
+static const struct
+{
+	unsigned	families;		/* whose cells: bits */
+	size_t		row_bytes;
+}			subjects[SUBJECTS] = {
+	[SUBJECT_STATEMENTS] = {PFS_FAMILY_BIT(PFS_FAMILY_STATEMENTS), sizeof(PfsStatementStat)},
+	[SUBJECT_TRANSACTIONS] = {PFS_FAMILY_BIT(PFS_FAMILY_TRANSACTIONS), sizeof(PfsTransactionStat)},
+	[SUBJECT_ERRORS] = {PFS_FAMILY_BIT(PFS_FAMILY_ERRORS), sizeof(PfsErrorStat)},
+	[SUBJECT_WAITS] = {PFS_FAMILY_BIT(PFS_FAMILY_WAITS) | PFS_FAMILY_BIT(PFS_FAMILY_FILES) |
+	PFS_FAMILY_BIT(PFS_FAMILY_SOCKETS), sizeof(PfsTimerStat)},
+	[SUBJECT_FILES] = {PFS_FAMILY_BIT(PFS_FAMILY_FILES), sizeof(PfsIoStat)},
+	[SUBJECT_SOCKETS] = {PFS_FAMILY_BIT(PFS_FAMILY_SOCKETS), sizeof(PfsIoStat)},
+};
+
 typedef struct Collector
 {
 	PfsScan    *scan;
-	PfsFamily	family;
+	Subject		subject;
 	PfsLevel	level;
 	uint32_t	owners;
-	uint32_t	first;			/* cell numbers of the family */
+	uint32_t	first;			/* cell numbers of the subject */
 	uint32_t	count;
-	size_t		stat_bytes;
 	void	  **stat;			/* [owner][number], made on demand */
 	uint64_t   *thread_id;		/* [slot]: whose numbers these are; level thread only */
 } Collector;
@@ -60,6 +85,18 @@ typedef struct TransactionRow
 	PfsTransactionStat stat;
 } TransactionRow;
 
+typedef struct WaitRow
+{
+	PfsTimerStat all;
+	PfsText		source;
+} WaitRow;
+
+typedef struct IoRow
+{
+	PfsTimerStat all;
+	PfsIoStat	stat;
+} IoRow;
+
 static const PfsColumn thread_key_columns[] = {
 	{"thread_id", "Thread, see threads", PFS_COLUMN_U64, offsetof(ThreadKey, thread_id),
 	PFS_COLUMN_KEY},
@@ -90,6 +127,20 @@ static const PfsColumn transaction_columns[] = {
 	PFS_TIMER_COLUMNS(offsetof(TransactionRow, stat) + offsetof(PfsTransactionStat, read_only),
 					  "read_only", "read_only", "read-only transactions"),
 };
+static const PfsColumn wait_columns[] = {
+	PFS_TIMER_COLUMNS(offsetof(WaitRow, all), "star", "wait", "waits"),
+	{"timer_source", "TIMED, or SAMPLED where calls could not be timed; not in MySQL",
+	PFS_COLUMN_TEXT, offsetof(WaitRow, source), 0},
+};
+static const PfsColumn io_columns[] = {
+	PFS_TIMER_COLUMNS(offsetof(IoRow, all), "star", "wait", "I/O operations"),
+	PFS_TIMER_COLUMNS(offsetof(IoRow, stat.part[PFS_IO_READ]), "read", "read", "reads"),
+	{"sum_number_of_bytes_read", "Bytes read", PFS_COLUMN_U64, offsetof(IoRow, stat.bytes[0]), 0},
+	PFS_TIMER_COLUMNS(offsetof(IoRow, stat.part[PFS_IO_WRITE]), "write", "write", "writes"),
+	{"sum_number_of_bytes_write", "Bytes written", PFS_COLUMN_U64, offsetof(IoRow, stat.bytes[1]), 0},
+	PFS_TIMER_COLUMNS(offsetof(IoRow, stat.part[PFS_IO_MISC]), "misc", "misc",
+					  "other operations: open, close, sync, stat and waits without a descriptor"),
+};
 static const PfsColumn error_key_columns[] = {
 	{"error_number", "The server's number of the SQLSTATE; NULL collects states unknown here",
 	PFS_COLUMN_U64, offsetof(ErrorKey, number), PFS_COLUMN_KEY | PFS_COLUMN_NULL_IF_ZERO},
@@ -113,28 +164,32 @@ PFS_GROUP(statement_group, statement_columns);
 PFS_GROUP(transaction_group, transaction_columns);
 PFS_GROUP(error_key_group, error_key_columns);
 PFS_GROUP(error_group, error_columns);
+PFS_GROUP(wait_group, wait_columns);
+PFS_GROUP(io_group, io_columns);
 
 /* --- collecting --- */
 
 static void
-merge(const Collector *c, void *to, const void *from)
-{
-	if (c->family == PFS_FAMILY_STATEMENTS)
-		pfs_statement_stat_merge(to, from);
-	else if (c->family == PFS_FAMILY_TRANSACTIONS)
-		pfs_transaction_stat_merge(to, from);
-	else
-		pfs_error_stat_merge(to, from);
-}
-
-static void
-collect(Collector *c, uint32_t owner, uint32_t number, const void *stat)
+collect(Collector *c, uint32_t owner, uint32_t number, PfsFamily family, const void *stat)
 {
 	void	  **place = &c->stat[(size_t) owner * c->count + number - c->first];
+	PfsTimerStat total;
 
 	if (*place == NULL)
-		*place = c->scan->alloc(c->scan, c->stat_bytes);
-	merge(c, *place, stat);
+		*place = c->scan->alloc(c->scan, subjects[c->subject].row_bytes);
+	if (c->subject == SUBJECT_WAITS && family != PFS_FAMILY_WAITS)
+	{
+		total = pfs_io_stat_total(stat);
+		stat = &total;
+		family = PFS_FAMILY_WAITS;
+	}
+	pfs_stat_merge(family, *place, stat);
+}
+
+static bool
+is_of_subject(const Collector *c, PfsFamily family)
+{
+	return (subjects[c->subject].families & PFS_FAMILY_BIT(family)) != 0;
 }
 
 /* Owner of this level that a thread or account belongs to, or UINT32_MAX. */
@@ -161,32 +216,36 @@ collect_thread_cell(Collector *c, PfsThread *thread, PfsAggregate *aggregate, ui
 	PfsArena   *arena = c->scan->arena;
 	union
 	{
+		PfsCell		head;
 		PfsStatementCell statement;
 		PfsErrorCell error;
+		PfsWaitCell wait;
+		PfsIoCell	io;
 		struct
 		{
 			PfsCell		head;
 			PfsTransactionStat stat;
 		}			transaction;
 	}			copy;
-	size_t		bytes = sizeof(PfsCell) + c->stat_bytes;
-	PfsCell    *head = &copy.statement.head;
+	PfsFamily	family = c->subject == SUBJECT_TRANSACTIONS ? PFS_FAMILY_TRANSACTIONS
+		: pfs_cell_family(arena, number);
+	size_t		bytes = sizeof(PfsCell) + pfs_stat_bytes(family);
 
-	if (c->family == PFS_FAMILY_TRANSACTIONS)
+	if (family == PFS_FAMILY_TRANSACTIONS)
 		pfs_read_thread(arena, thread, &copy, aggregate, bytes);
 	else
 	{
 		void	   *cell = pfs_pool_at(pfs_pool_of(arena), pfs_load_acquire(&aggregate->cell[number]),
 									   bytes);
 
-		if (cell == NULL)
+		if (cell == NULL || !is_of_subject(c, family))
 			return;
 		pfs_read_thread(arena, thread, &copy, cell, bytes);
 		if (pfs_load(&aggregate->cell[number]) == 0)
 			return;				/* moved up meanwhile: the scan will start again */
 	}
-	if ((pfs_visible_levels(arena, c->family, head->epoch) & PFS_LEVEL_BIT(c->level)) != 0)
-		collect(c, owner, number, head + 1);
+	if ((pfs_visible_levels(arena, family, copy.head.epoch) & PFS_LEVEL_BIT(c->level)) != 0)
+		collect(c, owner, number, family, &copy.head + 1);
 }
 
 _Static_assert(offsetof(PfsAggregate, transaction) == sizeof(PfsCell), "read as a cell");
@@ -211,7 +270,7 @@ collect_threads(Collector *c)
 			PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
 
 			for (uint32_t number = c->first; number < c->first + c->count; number++)
-				if (c->family == PFS_FAMILY_TRANSACTIONS || pfs_load(&aggregate->cell[number]) != 0)
+				if (c->subject == SUBJECT_TRANSACTIONS || pfs_load(&aggregate->cell[number]) != 0)
 					collect_thread_cell(c, thread, aggregate, number, owner);
 		}
 	}
@@ -224,18 +283,20 @@ collect_party(Collector *c, PfsParty *party, uint32_t owner)
 
 	if (owner >= c->owners)
 		return;
-	if (c->family == PFS_FAMILY_TRANSACTIONS)
+	if (c->subject == SUBJECT_TRANSACTIONS)
 	{
-		collect(c, owner, 0, &party->aggregate.transaction);
+		collect(c, owner, 0, PFS_FAMILY_TRANSACTIONS, &party->aggregate.transaction);
 		return;
 	}
 	for (uint32_t number = c->first; number < c->first + c->count; number++)
 	{
-		PfsCell    *cell = pfs_pool_at(pfs_pool_of(arena), pfs_load_acquire(&party->aggregate.cell[number]),
-									   sizeof(PfsCell) + c->stat_bytes);
+		PfsRef		ref = pfs_load_acquire(&party->aggregate.cell[number]);
+		PfsFamily	family = pfs_cell_family(arena, number);
+		PfsCell    *cell = pfs_pool_at(pfs_pool_of(arena), ref,
+									   sizeof(PfsCell) + pfs_stat_bytes(family));
 
-		if (cell != NULL)
-			collect(c, owner, number, cell + 1);
+		if (cell != NULL && is_of_subject(c, family))
+			collect(c, owner, number, family, cell + 1);
 	}
 }
 
@@ -284,7 +345,7 @@ collect_all(Collector *c)
 
 		for (size_t p = 0; i > 0 && p < places; p++)
 			if (c->stat[p] != NULL)
-				memset(c->stat[p], 0, c->stat_bytes);
+				memset(c->stat[p], 0, subjects[c->subject].row_bytes);
 		collect_once(c);
 		pfs_fence();
 		if (begun == done && pfs_load(&arena->moves_begun) == begun)
@@ -301,30 +362,53 @@ is_empty(const Collector *c, const void *stat)
 	const PfsTransactionStat *transaction = stat;
 	const PfsErrorStat *error = stat;
 
-	if (c->family == PFS_FAMILY_STATEMENTS)
-		return ((const PfsStatementStat *) stat)->timer.count == 0;
-	if (c->family == PFS_FAMILY_TRANSACTIONS)
-		return transaction->read_write.count + transaction->read_only.count == 0;
-	return error->raised + error->handled == 0;
+	switch (c->subject)
+	{
+		case SUBJECT_TRANSACTIONS:
+			return transaction->read_write.count + transaction->read_only.count == 0;
+		case SUBJECT_ERRORS:
+			return error->raised + error->handled == 0;
+		case SUBJECT_FILES:
+		case SUBJECT_SOCKETS:
+			return pfs_io_stat_total(stat).count == 0;
+		default:				/* the count comes first */
+			return ((const PfsTimerStat *) stat)->count == 0;
+	}
+}
+
+/* Name of a row that is no error; NULL: the cell is of another subject. */
+static const char *
+event_name(const Collector *c, uint32_t number)
+{
+	PfsArena   *arena = c->scan->arena;
+	PfsInstrument *instrument;
+
+	if (c->subject == SUBJECT_TRANSACTIONS)
+		return "transaction";
+	if (c->subject == SUBJECT_STATEMENTS)
+		return pfs_statement_instrument(arena, number)->name;
+	instrument = pfs_wait_instrument(arena, number - pfs_wait_cell_number(arena, 0));
+	return is_of_subject(c, pfs_wait_family(instrument)) ? instrument->name : NULL;
 }
 
 static void
 emit_row(Collector *c, const void *owner_key, uint32_t number, const void *stat)
 {
-	PfsArena   *arena = c->scan->arena;
 	const char *wanted = pfs_scan_text(c->scan, "event_name");
 	const void *parts[PFS_TABLE_GROUPS];
 	int			n = 0;
 	NameKey		name;
 	ErrorKey	error;
-	TransactionRow transaction;
+	TransactionRow transaction = {0};
+	WaitRow		wait;
+	IoRow		io;
 
 	/* accounts have two groups over the same key, users and hosts one, global none */
 	if (c->level == PFS_LEVEL_ACCOUNT)
 		parts[n++] = owner_key;
 	if (c->level != PFS_LEVEL_GLOBAL)
 		parts[n++] = owner_key;
-	if (c->family == PFS_FAMILY_ERRORS)
+	if (c->subject == SUBJECT_ERRORS)
 	{
 		const PfsHostError *row = &pfs_host_errors[number - c->first];
 
@@ -332,27 +416,36 @@ emit_row(Collector *c, const void *owner_key, uint32_t number, const void *stat)
 		error.name = pfs_text_of_string(row->name);
 		error.sqlstate = pfs_text_of_string(row->sqlstate);
 		parts[n++] = &error;
-		parts[n++] = stat;
 	}
 	else
 	{
-		const char *instrument = c->family == PFS_FAMILY_TRANSACTIONS ? "transaction"
-			: pfs_statement_instrument(arena, number)->name;
+		const char *instrument = event_name(c, number);
 
-		if (wanted != NULL && strcmp(wanted, instrument) != 0)
+		if (instrument == NULL || (wanted != NULL && strcmp(wanted, instrument) != 0))
 			return;
 		name.name = pfs_text_of_string(instrument);
 		parts[n++] = &name;
-		if (c->family == PFS_FAMILY_TRANSACTIONS)
-		{
-			memset(&transaction, 0, sizeof(transaction));
-			memcpy(&transaction.stat, stat, sizeof(transaction.stat));
-			pfs_timer_stat_merge(&transaction.all, &transaction.stat.read_write);
-			pfs_timer_stat_merge(&transaction.all, &transaction.stat.read_only);
-			stat = &transaction;
-		}
-		parts[n++] = stat;
 	}
+	if (c->subject == SUBJECT_TRANSACTIONS)
+	{
+		memcpy(&transaction.stat, stat, sizeof(transaction.stat));
+		pfs_timer_stat_merge(&transaction.all, &transaction.stat.read_write);
+		pfs_timer_stat_merge(&transaction.all, &transaction.stat.read_only);
+		stat = &transaction;
+	}
+	else if (c->subject == SUBJECT_WAITS)
+	{
+		memcpy(&wait.all, stat, sizeof(wait.all));
+		wait.source = pfs_text_of_string(pfs_load(&c->scan->arena->waits_sampled) ? "SAMPLED" : "TIMED");
+		stat = &wait;
+	}
+	else if (c->subject == SUBJECT_FILES || c->subject == SUBJECT_SOCKETS)
+	{
+		memcpy(&io.stat, stat, sizeof(io.stat));
+		io.all = pfs_io_stat_total(stat);
+		stat = &io;
+	}
+	parts[n++] = stat;
 	c->scan->emit(c->scan, parts);
 }
 
@@ -392,21 +485,42 @@ owner_count(const PfsArena *arena, PfsLevel level)
 	return counts[level];
 }
 
+/* Cell numbers of a subject. */
+static void
+set_numbers(Collector *c)
+{
+	const PfsArena *arena = c->scan->arena;
+
+	switch (c->subject)
+	{
+		case SUBJECT_STATEMENTS:
+			c->count = arena->statement_class_count;
+			break;
+		case SUBJECT_TRANSACTIONS:
+			c->count = 1;
+			break;
+		case SUBJECT_ERRORS:
+			c->first = pfs_error_cell_number(arena, 0);
+			c->count = arena->sizes.errors;
+			break;
+		default:
+			c->first = pfs_wait_cell_number(arena, 0);
+			c->count = pfs_load_acquire(&arena->wait_count);
+			break;
+	}
+}
+
 static void
 summary_scan(PfsScan *scan)
 {
 	PfsArena   *arena = scan->arena;
-	PfsStatementStat none = {0};
+	PfsStatementStat none = {0};	/* the largest */
 	Collector	c = {.scan = scan};
 
-	c.family = scan->table->argument / PFS_LEVELS;
+	c.subject = scan->table->argument / PFS_LEVELS;
 	c.level = scan->table->argument % PFS_LEVELS;
 	c.owners = owner_count(arena, c.level);
-	c.first = c.family == PFS_FAMILY_ERRORS ? arena->sizes.statement_classes : 0;
-	c.count = c.family == PFS_FAMILY_ERRORS ? arena->sizes.errors
-		: c.family == PFS_FAMILY_STATEMENTS ? arena->statement_class_count : 1;
-	c.stat_bytes = c.family == PFS_FAMILY_ERRORS ? sizeof(PfsErrorStat)
-		: c.family == PFS_FAMILY_STATEMENTS ? sizeof(PfsStatementStat) : sizeof(PfsTransactionStat);
+	set_numbers(&c);
 	c.stat = scan->alloc(scan, (size_t) c.owners * c.count * sizeof(void *));
 	c.thread_id = scan->alloc(scan, arena->sizes.threads * sizeof(uint64_t));
 	collect_all(&c);
@@ -424,7 +538,7 @@ summary_scan(PfsScan *scan)
 			if (stat == NULL || is_empty(&c, stat))
 			{
 				/* only global lists what never happened */
-				if (c.level != PFS_LEVEL_GLOBAL || c.family == PFS_FAMILY_ERRORS)
+				if (c.level != PFS_LEVEL_GLOBAL || c.subject == SUBJECT_ERRORS)
 					continue;
 				stat = &none;
 			}
@@ -437,14 +551,21 @@ summary_scan(PfsScan *scan)
 static bool
 summary_reset(PfsArena *arena, const PfsTable *table)
 {
-	PfsFamily	family = table->argument / PFS_LEVELS;
+	Subject		subject = table->argument / PFS_LEVELS;
 	PfsLevel	level = table->argument % PFS_LEVELS;
 
-	if (!pfs_reset_level(arena, family, level))
+	if (!pfs_reset_level(arena, subjects[subject].families, level))
 		return false;
-	/* as in MySQL, the global statement summary takes the global histogram with it */
-	return family != PFS_FAMILY_STATEMENTS || level != PFS_LEVEL_GLOBAL ||
-		pfs_reset_events(arena, PFS_RESET_HISTOGRAM_GLOBAL);
+	/* as in MySQL, global summaries take with them what belongs to no thread */
+	if (level != PFS_LEVEL_GLOBAL)
+		return true;
+	if (subject == SUBJECT_STATEMENTS)
+		return pfs_reset_events(arena, PFS_RESET_HISTOGRAM_GLOBAL);
+	if (subject == SUBJECT_FILES)
+		return pfs_reset_events(arena, PFS_RESET_FILES);
+	if (subject == SUBJECT_SOCKETS)
+		return pfs_reset_events(arena, PFS_RESET_SOCKETS);
+	return true;
 }
 
 /* --- the tables --- */
@@ -455,28 +576,35 @@ summary_reset(PfsArena *arena, const PfsTable *table)
 #define KEYS_HOST &host_key,
 #define KEYS_GLOBAL
 
-#define SUMMARY(suffix, what, level, family, key_group, stat_group) \
+#define SUMMARY(suffix, what, level, subject, key_group, stat_group) \
 const PfsTable pfs_table_##suffix = { \
 	.name = #suffix, .doc = what, .groups = {KEYS_##level &key_group, &stat_group}, \
-	.argument = PFS_FAMILY_##family * PFS_LEVELS + PFS_LEVEL_##level, \
+	.argument = SUBJECT_##subject * PFS_LEVELS + PFS_LEVEL_##level, \
 	.scan = summary_scan, .reset = summary_reset}
 
-#define BY_NAME(events, family, stat_group) \
+#define BY_NAME(events, subject, stat_group) \
 SUMMARY(events_##events##_summary_by_thread_by_event_name, \
-		"Sums of " #events " per thread and event name; only what happened", THREAD, family, \
+		"Sums of " #events " per thread and event name; only what happened", THREAD, subject, \
 		name_group, stat_group); \
 SUMMARY(events_##events##_summary_by_account_by_event_name, \
-		"Sums of " #events " per account (user and host) and event name", ACCOUNT, family, \
+		"Sums of " #events " per account (user and host) and event name", ACCOUNT, subject, \
 		name_group, stat_group); \
 SUMMARY(events_##events##_summary_by_user_by_event_name, \
-		"Sums of " #events " per user and event name", USER, family, name_group, stat_group); \
+		"Sums of " #events " per user and event name", USER, subject, name_group, stat_group); \
 SUMMARY(events_##events##_summary_by_host_by_event_name, \
-		"Sums of " #events " per client host and event name", HOST, family, name_group, stat_group); \
+		"Sums of " #events " per client host and event name", HOST, subject, name_group, stat_group); \
 SUMMARY(events_##events##_summary_global_by_event_name, \
-		"Sums of " #events " per event name, all instruments", GLOBAL, family, name_group, stat_group)
+		"Sums of " #events " per event name, all instruments", GLOBAL, subject, name_group, stat_group)
 
 BY_NAME(statements, STATEMENTS, statement_group);
 BY_NAME(transactions, TRANSACTIONS, transaction_group);
+BY_NAME(waits, WAITS, wait_group);
+SUMMARY(file_summary_by_event_name,
+		"File I/O per event name; TRUNCATE empties file_summary_by_instance too", GLOBAL, FILES,
+		name_group, io_group);
+SUMMARY(socket_summary_by_event_name,
+		"Socket I/O per event name; TRUNCATE empties socket_summary_by_instance too", GLOBAL, SOCKETS,
+		name_group, io_group);
 
 #define BY_ERROR(level_word, level, what) \
 SUMMARY(events_errors_summary_##level_word##_by_error, what, level, ERRORS, error_key_group, \

@@ -5,7 +5,9 @@
 #include "core/thread.h"
 
 #include "core/digest.h"
+#include "core/digest_wait.h"
 #include "core/names.h"
+#include "core/object.h"
 #include "core/rollup.h"
 #include "core/setup.h"
 #include "core/timer.h"
@@ -102,6 +104,28 @@ hide_events(PfsArena *arena, PfsThread *thread)
 	pfs_store(&thread->transaction_shown, PFS_NO_SLOT);
 	pfs_store(&thread->transactions_ended, 0);
 	pfs_store(&thread->statements_ended, 0);
+	pfs_store(&thread->wait_depth, 0);
+	pfs_store(&thread->waits_ended, 0);
+	pfs_store(&pfs_thread_waits(arena, thread)->head.state, PFS_EVENT_EMPTY);
+	pfs_store(&thread->socket.used, 0);
+}
+
+/* What is collected by digest, file and table does not wait for the roll-up lock. */
+static void
+fold_objects(PfsArena *arena, PfsThread *thread)
+{
+	uint64_t   *calls = pfs_pool_at(pfs_pool_of(arena), pfs_load(&thread->calls),
+									PFS_CALL_COUNTERS * sizeof(uint64_t));
+
+	pfs_digest_fold_thread(arena, thread);
+	pfs_digest_wait_fold_thread(arena, thread);
+	pfs_object_fold_thread(arena, thread);
+	for (int i = 0; calls != NULL && i < PFS_CALL_COUNTERS; i++)
+		if (pfs_load(&calls[i]) != 0)
+		{
+			pfs_add_shared(&arena->calls_total[i], pfs_load(&calls[i]));
+			pfs_store(&calls[i], 0);
+		}
 }
 
 /* Lock held, inside the slot's seq: everything the present owner recorded leaves the slot. */
@@ -182,7 +206,7 @@ pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info)
 	thread = pfs_thread(arena, slot);
 	if (pfs_load(&thread->seq) & 1)
 		pfs_store(&thread->seq, pfs_load(&thread->seq) + 1);	/* predecessor died inside */
-	pfs_digest_fold_thread(arena, thread);	/* of a predecessor that could not */
+	fold_objects(arena, thread);	/* of a predecessor that could not */
 	locked = pfs_rollup_lock(arena, true);
 	if (!locked && thread->thread_id != 0)
 	{
@@ -215,7 +239,7 @@ pfs_thread_detach(PfsArena *arena, PfsThread *thread)
 {
 	bool		locked;
 
-	pfs_digest_fold_thread(arena, thread);
+	fold_objects(arena, thread);
 	locked = pfs_rollup_lock(arena, true);
 	pfs_seq_write_begin(&thread->seq);
 	if (locked)

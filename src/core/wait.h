@@ -25,7 +25,7 @@ typedef struct PfsWait
 	uint8_t		operation;		/* PfsOperation */
 	uint8_t		level;			/* its place in the stack of waits + 1; 0 = makes no row */
 	uint16_t	spare;
-	uint32_t	row;			/* file or table + 1, see object.h; 0 = none */
+	uint32_t	row;			/* file, see object.h; 0 = none */
 	uint32_t	use;
 	PfsWaitObject object;		/* what a row shows; filled by the caller if pfs_wait_shown */
 } PfsWait;
@@ -53,6 +53,25 @@ static inline bool
 pfs_wait_enabled(const PfsArena *arena, uint32_t wait)
 {
 	return pfs_load(&pfs_wait_instrument(arena, wait)->enabled) != 0;
+}
+
+/* The statement that waits now: the one on stage, or the client's while the server works around it. */
+static inline PfsStatement *
+pfs_waiting_statement(const PfsSession *session)
+{
+	return session->running != NULL ? session->running : session->top;
+}
+
+/* The socket's statistics at the present epoch.  Owner only, inside its seq. */
+static inline PfsIoStat *
+pfs_socket_stat(const PfsArena *arena, PfsSocket *socket)
+{
+	if (pfs_unlikely(pfs_load(&socket->epoch) < pfs_load(&arena->reset_of[PFS_RESET_SOCKETS])))
+	{
+		pfs_zero_words(&socket->stat, sizeof(socket->stat));
+		pfs_store(&socket->epoch, pfs_load_acquire(&arena->reset_now));
+	}
+	return &socket->stat;
 }
 
 /*

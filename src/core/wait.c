@@ -1,0 +1,308 @@
+/*
+ * wait.c
+ *		Wait events: from begin to the summaries and histories.
+ */
+#include "core/wait.h"
+
+#include "core/digest_wait.h"
+#include "core/history.h"
+#include "core/rollup.h"
+
+static const uint8_t part_of[PFS_OPERATIONS] = {
+#define PFS_OPERATION(symbol, word, part) [PFS_OPERATION_##symbol] = PFS_IO_##part,
+#include "core/operations.def"
+#undef PFS_OPERATION
+};
+
+/* --- rows --- */
+
+/* The slot of a wait in the thread's stack. */
+static inline PfsWaitEvent *
+slot_of(const PfsSession *session, const PfsWait *wait)
+{
+	return pfs_thread_waits(session->arena, session->thread) + wait->level - 1;
+}
+
+/* Waits are inside the wait below them, else inside the statement, else inside the transaction. */
+static void
+set_nesting(PfsSession *session, PfsWait *wait, PfsEventHead *head)
+{
+	const PfsStatement *statement = pfs_waiting_statement(session);
+	const PfsTransaction *transaction = &session->transaction;
+	uint64_t	id = 0;
+	uint8_t		type = PFS_NESTING_NONE;
+
+	while (statement != NULL && !statement->recorded)
+		statement = statement->parent;
+	if (wait->level > 1)
+	{
+		id = pfs_thread_waits(session->arena, session->thread)[wait->level - 2].head.event_id;
+		type = PFS_NESTING_WAIT;
+	}
+	else if (statement != NULL)
+	{
+		id = statement->event->head.event_id;
+		type = PFS_NESTING_STATEMENT;
+	}
+	else if (transaction->open && transaction->recorded)
+	{
+		id = transaction->event->head.event_id;
+		type = PFS_NESTING_TRANSACTION;
+	}
+	pfs_store(&head->nesting_event_id, id);
+	pfs_store(&head->nesting_type, type);
+}
+
+/* Writes the row of a wait that begins.  Inside seq. */
+static void
+open_row(PfsSession *session, PfsWait *wait)
+{
+	PfsThread  *thread = session->thread;
+	uint32_t	depth = pfs_load(&thread->wait_depth);
+	PfsWaitEvent *event;
+
+	if (depth >= PFS_WAIT_STACK)
+	{
+		pfs_lose(session->arena, PFS_LOSS_LOCKER);
+		return;
+	}
+	wait->level = (uint8_t) (depth + 1);
+	event = slot_of(session, wait);
+	pfs_store(&event->head.thread_id, thread->thread_id);
+	pfs_add(&thread->event_id, 1);
+	pfs_store(&event->head.event_id, pfs_load(&thread->event_id));
+	pfs_store(&event->head.end_event_id, 0);
+	set_nesting(session, wait, &event->head);
+	pfs_store(&event->head.timer_start, wait->start);
+	pfs_store(&event->head.timer_end, 0);
+	pfs_store(&event->head.timer_wait, 0);
+	pfs_store(&event->head.epoch, pfs_load_acquire(&session->arena->reset_now));
+	pfs_store(&event->head.state, PFS_EVENT_RUNNING);
+	pfs_store(&event->head.timed, wait->start != 0);
+	pfs_store(&event->head.encoding, (uint8_t) thread->encoding);
+	pfs_store(&event->head.user, thread->user);
+	pfs_copy_words(&event->object, &wait->object, sizeof(event->object));
+	pfs_store(&event->bytes, -1);
+	pfs_store(&event->wait, wait->wait);
+	pfs_store(&event->operation, wait->operation);
+	pfs_store(&thread->wait_depth, depth + 1);
+}
+
+/* Ends the row.  Inside seq.  Waits above it that never ended disappear. */
+static void
+close_row(PfsSession *session, PfsWait *wait, PfsTicks end, PfsTicks ticks, int64_t bytes)
+{
+	PfsThread  *thread = session->thread;
+	PfsWaitEvent *event = slot_of(session, wait);
+
+	pfs_store(&event->head.end_event_id, pfs_load(&thread->event_id));
+	pfs_store(&event->head.timer_end, end);
+	pfs_store(&event->head.timer_wait, ticks);
+	pfs_store(&event->head.epoch, pfs_load_acquire(&session->arena->reset_now));
+	pfs_store(&event->head.state, PFS_EVENT_ENDED);
+	pfs_copy_words(&event->object, &wait->object, sizeof(event->object));
+	pfs_store(&event->bytes, bytes);
+	pfs_store(&event->wait, wait->wait);
+	pfs_store(&event->operation, wait->operation);
+	pfs_store(&thread->wait_depth, (uint32_t) wait->level - 1);
+	pfs_history_wait(session, event, pfs_load(&session->arena->gate));
+}
+
+/* --- totals of statements --- */
+
+static void
+add_total(PfsSession *session, PfsWaitTotals *totals, uint32_t wait, const PfsTimerStat *stat)
+{
+	uint32_t	i = 0;
+
+	while (i < totals->used && totals->wait[i] != wait)
+		i++;
+	if (i == totals->used)
+	{
+		if (i == PFS_WAIT_TOTALS)
+		{
+			pfs_add_shared(&session->arena->loss[PFS_LOSS_WAIT_TOTALS], stat->count);
+			return;
+		}
+		totals->used++;
+		totals->wait[i] = (uint16_t) wait;
+		memset(&totals->stat[i], 0, sizeof(totals->stat[i]));
+	}
+	pfs_timer_stat_merge(&totals->stat[i], stat);
+}
+
+/* Idle time belongs to no statement, and a table's time contains other waits. */
+static void
+charge(PfsSession *session, const PfsInstrument *instrument, uint32_t wait, PfsTicks ticks)
+{
+	PfsStatement *statement = pfs_waiting_statement(session);
+	PfsTimerStat one = {.count = 1, .sum = ticks, .max = ticks,
+		.min_inverted = ticks != 0 ? UINT64_MAX - ticks : 0};
+
+	if (instrument->kind == PFS_WAIT_TABLE)
+		return;
+	if (instrument->kind == PFS_WAIT_IDLE)
+	{
+		session->waits.used = 0;
+		return;
+	}
+	add_total(session, statement != NULL ? &statement->waits : &session->waits, wait, &one);
+	if (instrument->kind == PFS_WAIT_LOCK && statement != NULL)
+		pfs_statement_count(statement, PFS_COUNTER_LOCK_TIME, ticks);
+}
+
+void
+pfs_wait_hand_over(PfsSession *session, PfsStatement *statement)
+{
+	const PfsWaitTotals *totals = &statement->waits;
+	PfsStatement *parent = statement->parent;
+
+	if (statement->event->digest != PFS_DIGEST_NONE)
+		pfs_digest_wait_add(session->arena, session->thread, statement->event->digest,
+							pfs_load(&session->arena->digest_generation), totals);
+	for (uint32_t i = 0; parent != NULL && i < totals->used; i++)
+		add_total(session, &parent->waits, totals->wait[i], &totals->stat[i]);
+	if (parent != NULL)
+		pfs_statement_count(parent, PFS_COUNTER_LOCK_TIME,
+							pfs_statement_counter(statement->event, PFS_COUNTER_LOCK_TIME));
+}
+
+/* --- recording --- */
+
+static PfsScope
+scope_of(const PfsSession *session)
+{
+	return (pfs_load(&session->arena->gate) & PFS_WANTS(THREAD)) != 0
+		? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL;
+}
+
+void
+pfs_wait_begin(PfsSession *session, PfsWait *wait, PfsTicks now)
+{
+	const PfsInstrument *instrument = pfs_wait_instrument(session->arena, wait->wait);
+
+	wait->level = 0;
+	wait->start = !pfs_load(&instrument->timed) ? 0 : now != 0 ? now : pfs_now();
+	if (pfs_likely(!pfs_wait_shown(session)) || !pfs_enter_recording(session))
+		return;
+	pfs_seq_write_begin(&session->thread->seq);
+	open_row(session, wait);
+	pfs_seq_write_end(&session->thread->seq);
+	pfs_leave_recording(session);
+}
+
+/* Adds to the cell of an I/O event, and to its file or to the thread's own socket. */
+static void
+add_io(PfsSession *session, const PfsWait *wait, PfsFamily family, PfsTicks ticks, int64_t bytes)
+{
+	PfsArena   *arena = session->arena;
+	PfsThread  *thread = session->thread;
+	unsigned	part = part_of[wait->operation];
+	PfsIoCell  *cell = pfs_cell(arena, thread, scope_of(session), family,
+								pfs_wait_cell_number(arena, wait->wait), sizeof(PfsIoCell));
+	PfsIoStat  *object = NULL;
+
+	if (wait->row != 0)
+		object = pfs_file_cell(arena, thread, wait->row, wait->use);
+	else if (family == PFS_FAMILY_SOCKETS && pfs_load(&thread->socket.used))
+		object = pfs_socket_stat(arena, &thread->socket);
+	if (pfs_likely(cell != NULL))
+	{
+		pfs_timer_stat_add(&cell->stat.part[part], ticks);
+		if (part != PFS_IO_MISC && bytes > 0)
+			pfs_add(&cell->stat.bytes[part], (uint64_t) bytes);
+	}
+	if (object == NULL)
+		return;
+	pfs_timer_stat_add(&object->part[part], ticks);
+	if (part != PFS_IO_MISC && bytes > 0)
+		pfs_add(&object->bytes[part], (uint64_t) bytes);
+}
+
+void
+pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
+{
+	PfsArena   *arena = session->arena;
+	const PfsInstrument *instrument = pfs_wait_instrument(arena, wait->wait);
+	PfsFamily	family = pfs_wait_family(instrument);
+	PfsTicks	ticks = 0;
+
+	if (wait->start != 0)
+	{
+		end = end != 0 ? end : pfs_now();
+		ticks = end > wait->start ? end - wait->start : 1;
+	}
+	if (!pfs_enter_recording(session))
+		return;
+	pfs_seq_write_begin(&session->thread->seq);
+	if (family != PFS_FAMILY_WAITS)
+		add_io(session, wait, family, ticks, bytes);
+	else
+	{
+		PfsWaitCell *cell = pfs_cell(arena, session->thread, scope_of(session), family,
+									 pfs_wait_cell_number(arena, wait->wait), sizeof(*cell));
+
+		if (pfs_likely(cell != NULL))
+			pfs_timer_stat_add(&cell->stat, ticks);
+	}
+	charge(session, instrument, wait->wait, ticks);
+	if (pfs_unlikely(wait->level != 0))
+		close_row(session, wait, wait->start != 0 ? end : 0, ticks, bytes);
+	pfs_seq_write_end(&session->thread->seq);
+	pfs_leave_recording(session);
+}
+
+void
+pfs_wait_drop(PfsSession *session, PfsWait *wait)
+{
+	if (wait->level == 0 || !pfs_enter_recording(session))
+		return;
+	pfs_seq_write_begin(&session->thread->seq);
+	pfs_store(&slot_of(session, wait)->head.state, PFS_EVENT_EMPTY);
+	pfs_store(&session->thread->wait_depth, (uint32_t) wait->level - 1);
+	pfs_seq_write_end(&session->thread->seq);
+	pfs_leave_recording(session);
+}
+
+/* Rows read and changed together are one event: the count says rows, the time is that of all. */
+static void
+add_rows(PfsTimerStat *stat, uint64_t rows, PfsTicks ticks)
+{
+	pfs_add(&stat->count, rows - 1);
+	pfs_timer_stat_add(stat, ticks);
+}
+
+void
+pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
+			   uint64_t rows, PfsTicks start, PfsTicks ticks)
+{
+	static const uint8_t operations[PFS_TABLE_OPERATIONS] = {PFS_OPERATION_FETCH,
+		PFS_OPERATION_INSERT, PFS_OPERATION_UPDATE, PFS_OPERATION_ROW_DELETE};
+	PfsArena   *arena = session->arena;
+	uint32_t	number = pfs_load(&arena->table_wait);
+	PfsTableStat *object;
+	PfsWaitCell *cell;
+
+	if (rows == 0 || !pfs_wait_enabled(arena, number) || !pfs_enter_recording(session))
+		return;
+	pfs_seq_write_begin(&session->thread->seq);
+	cell = pfs_cell(arena, session->thread, scope_of(session), PFS_FAMILY_WAITS,
+					pfs_wait_cell_number(arena, number), sizeof(*cell));
+	if (pfs_likely(cell != NULL))
+		add_rows(&cell->stat, rows, ticks);
+	object = pfs_table_cell(arena, session->thread, row, use);
+	if (pfs_likely(object != NULL))
+		add_rows(&object->operation[operation], rows, ticks);
+	if (pfs_unlikely(pfs_wait_shown(session)))
+	{
+		PfsWait		wait = {.start = ticks != 0 ? start : 0,.wait = number,
+			.operation = operations[operation],
+			.object = {.type = PFS_WAIT_OBJECT_TABLE,.id = {row, use},.instance = row}};
+
+		open_row(session, &wait);
+		if (wait.level != 0)
+			close_row(session, &wait, ticks != 0 ? start + ticks : 0, ticks, (int64_t) rows);
+	}
+	pfs_seq_write_end(&session->thread->seq);
+	pfs_leave_recording(session);
+}

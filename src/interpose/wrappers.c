@@ -1,0 +1,151 @@
+/*
+ * wrappers.c
+ *		One function for each line of imports.def: ask one word, tell the observer, chain.
+ *
+ * What is compiled for a call that nobody observes is three loads, one test and a jump to the real
+ * function, with all arguments where they were.  Nothing is remembered between calls: a signal
+ * handler may call wrappers, and may jump out of one.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "interpose/wrappers.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <time.h>
+
+static bool
+nobody_begin(PfsCall *call)
+{
+	(void) call;
+	return false;
+}
+
+static void
+nobody_end(PfsCall *call, int64_t result)
+{
+	(void) call;
+	(void) result;
+}
+
+static const uint32_t never = 0;
+static const PfsCallObserver nobody = {.begin = nobody_begin, .end = nobody_end};
+
+/* Written by pfs_interpose_observe; read by every call.  There is always an observer to call. */
+static struct
+{
+	const uint32_t *word;
+	uint32_t	mask;
+	const PfsCallObserver *observer;
+	pthread_t	thread;			/* written once, by pfs_wrappers_own_thread */
+} PFS_ALIGNED watch = {.word = &never, .observer = &nobody};
+
+void	   *pfs_call_real[PFS_CALLS];
+
+/* A signal handler may come between any two of these: it sees a word that is 0, or all of the new. */
+void
+pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, uint32_t mask)
+{
+	pfs_store(&watch.word, &never);
+	pfs_fence();
+	pfs_store(&watch.observer, observer == NULL ? &nobody : observer);
+	pfs_store(&watch.mask, mask);
+	if (word != NULL)
+		pfs_store_release(&watch.word, word);	/* for handlers; threads are turned away below */
+}
+
+void
+pfs_wrappers_own_thread(void)
+{
+	watch.thread = pthread_self();
+}
+
+/* Streams without a descriptor (open_memstream) set errno; fflush has none when it means all. */
+static int
+stream_fd(FILE *file)
+{
+	int			saved = errno;
+	int			fd = file == NULL ? -1 : fileno(file);
+
+	errno = saved;
+	return fd;
+}
+
+/* The observer that wants this call, or NULL.  Some callers set errno to 0 and look at it later. */
+static inline const PfsCallObserver *
+begin(PfsCall *call)
+{
+	const PfsCallObserver *observer = pfs_load(&watch.observer);
+	int			saved = errno;
+	bool		wanted = pthread_equal(pthread_self(), watch.thread) && observer->begin(call);
+
+	errno = saved;
+	return wanted ? observer : NULL;
+}
+
+static inline void
+end(const PfsCallObserver *observer, PfsCall *call, int64_t result)
+{
+	int			saved = errno;
+
+	observer->end(call, result);
+	errno = saved;
+}
+
+#define REAL(result, symbol, parameters) ((result (*) parameters) pfs_call_real[PFS_CALL_##symbol])
+
+/* __builtin_classify_type is 5 for every pointer. */
+#define NUMBER(value) (__builtin_classify_type(value) == 5 ? (int64_t) ((value) != 0) : (int64_t) (value))
+
+/*
+ * The part that tells the observer is a function of its own, so that the other part needs no frame
+ * and ends in jumps.
+ */
+#define PFS_IMPORT(result, symbol, parameters, arguments, operation_, target_, fd_, path_) \
+static __attribute__((noinline)) result \
+observed_##symbol parameters \
+{ \
+	PfsCall		call = {.number = PFS_CALL_##symbol, .fd = (fd_), .path = (path_)}; \
+	const PfsCallObserver *observer = begin(&call); \
+	result		returned; \
+\
+	if (observer == NULL) \
+		return REAL(result, symbol, parameters) arguments; \
+	returned = REAL(result, symbol, parameters) arguments; \
+	end(observer, &call, NUMBER(returned)); \
+	return returned; \
+} \
+\
+static result \
+wrapper_##symbol parameters \
+{ \
+	if (pfs_likely(!(pfs_load(pfs_load(&watch.word)) & pfs_load(&watch.mask)))) \
+		return REAL(result, symbol, parameters) arguments; \
+	return observed_##symbol arguments; \
+}
+#include "interpose/imports.def"
+#undef PFS_IMPORT
+
+void	   *const pfs_wrappers[PFS_CALLS] = {
+#define PFS_IMPORT(result, symbol, parameters, arguments, operation_, target_, fd_, path_) \
+	[PFS_CALL_##symbol] = (void *) wrapper_##symbol,
+#include "interpose/imports.def"
+#undef PFS_IMPORT
+};
+
+const PfsCallType pfs_call_types[PFS_CALLS] = {
+#define PFS_IMPORT(result, name, parameters, arguments, operation_, target_, fd_, path_) \
+	[PFS_CALL_##name] = { \
+		.symbol = #name, \
+		.operation = PFS_OPERATION_##operation_, \
+		.target = PFS_TARGET_##target_, \
+		.bytes = __builtin_types_compatible_p(result, ssize_t), \
+	},
+#include "interpose/imports.def"
+#undef PFS_IMPORT
+};
