@@ -31,9 +31,9 @@ endef
 AR ?= ar
 $(foreach kind,unit unit-asan unit-tsan gen bench,$(eval $(call CORE_ARCHIVE,$(kind))))
 
-# --- unit tests: the core alone, in three builds -----------------------------------------------
+# --- unit tests: the core and the interposer alone, in three builds -----------------------------
 
-UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+UNIT_TESTS := $(filter-out test_interpose%,$(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c)))
 UNIT_HELPERS := $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c))
 
 # UNIT_BUILD(target, flags): rules for one build of all unit tests.
@@ -53,12 +53,51 @@ $(1): $(UNIT_TESTS:%=$(BUILD)/$(1)/%)
 -include $(wildcard $(BUILD)/$(1)/*/*.d)
 endef
 
-unit: ## unit tests of src/core
+# The interposer patches the program it is in: each of its tests is linked in each way in which servers
+# are. As in a server the interposer is a library, which is not patched itself.
+INTERPOSE_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_interpose*.c))
+INTERPOSE_WAYS := pie_lazy pie_now nopie_lazy noplt
+WAY_pie_lazy := -fPIE -pie -Wl,-z,relro,-z,lazy
+WAY_pie_now := -fPIE -pie -Wl,-z,relro,-z,now
+FORTIFY_pie_now := -O2 -D_FORTIFY_SOURCE=2 # as Debian compiles; sanitizers cannot
+WAY_nopie_lazy := -fno-pie -no-pie -Wl,-z,lazy
+WAY_noplt := -fPIE -fno-plt -pie -Wl,-z,relro,-z,now
+LIBRARY_FLAGS = $(filter-out -MMD -MP,$(HOST_FLAGS)) -fPIC -shared
+
+# INTERPOSE_WAY(target, flags, way): rules for the test programs that are linked in one way.
+define INTERPOSE_WAY
+$(BUILD)/$(1)/test_%-$(3): tests/unit/test_%.c $(BUILD)/$(1)/libpfs_interpose.so \
+		$(BUILD)/$(1)/libhook.so $(BUILD)/$(1)/libclient.so tests/unit/interpose/observer.h
+	$(HOST_CC) $(filter-out -MMD -MP,$(HOST_FLAGS)) $(2) $(WAY_$(3)) $(if $(findstring sanitize,$(2)),,$(FORTIFY_$(3))) -DLINK_WAY='"$(3)"' -o $$@ $$< \
+		$(BUILD)/$(1)/libpfs_interpose.so -Wl,-rpath,$(CURDIR)/$(BUILD)/$(1)
+$(1): $(INTERPOSE_TESTS:%=$(BUILD)/$(1)/%-$(3))
+endef
+
+# INTERPOSE_BUILD(target, flags): the same for all ways, and for the libraries that they load.
+define INTERPOSE_BUILD
+$(BUILD)/$(1)/libpfs_interpose.so: $(INTERPOSE_SOURCES) $(wildcard src/interpose/*.h src/interpose/*.def) dev.mk
+	@mkdir -p $$(@D)
+	$(HOST_CC) $(LIBRARY_FLAGS) $(2) -o $$@ $(INTERPOSE_SOURCES)
+$(BUILD)/$(1)/libhook.so: tests/unit/interpose/hook.c
+	@mkdir -p $$(@D)
+	$(HOST_CC) $(LIBRARY_FLAGS) $(2) -o $$@ $$<
+$(BUILD)/$(1)/libpq.so.99: tests/unit/interpose/libpq.c
+	@mkdir -p $$(@D)
+	$(HOST_CC) $(LIBRARY_FLAGS) $(2) -Wl,-soname,libpq.so.99 -o $$@ $$<
+$(BUILD)/$(1)/libclient.so: tests/unit/interpose/client.c $(BUILD)/$(1)/libpq.so.99
+	$(HOST_CC) $(LIBRARY_FLAGS) $(2) -Wl,-rpath,$(CURDIR)/$(BUILD)/$(1) -o $$@ $$^
+$(foreach way,$(INTERPOSE_WAYS),$(eval $(call INTERPOSE_WAY,$(1),$(2),$(way))))
+endef
+
+unit: ## unit tests of src/core and src/interpose
 unit-asan: ## the same under AddressSanitizer and UndefinedBehaviorSanitizer
 unit-tsan: ## the same under ThreadSanitizer
 $(eval $(call UNIT_BUILD,unit,-O1))
+$(eval $(call INTERPOSE_BUILD,unit,-O1))
 $(eval $(call UNIT_BUILD,unit-asan,-O1 -fsanitize=address$(comma)undefined -fno-sanitize-recover=all))
+$(eval $(call INTERPOSE_BUILD,unit-asan,-O1 -fsanitize=address$(comma)undefined -fno-sanitize-recover=all))
 $(eval $(call UNIT_BUILD,unit-tsan,-O1 -fsanitize=thread))
+$(eval $(call INTERPOSE_BUILD,unit-tsan,-O1 -fsanitize=thread))
 
 # --- tests against a server --------------------------------------------------------------------
 

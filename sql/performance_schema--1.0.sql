@@ -386,7 +386,7 @@ COMMENT ON COLUMN performance_schema.events_statements_current.tmp_bytes IS
 COMMENT ON COLUMN performance_schema.events_statements_current.nesting_event_id IS
 	'Event in which this one happened';
 COMMENT ON COLUMN performance_schema.events_statements_current.nesting_event_type IS
-	'TRANSACTION or STATEMENT';
+	'TRANSACTION, STATEMENT or WAIT';
 COMMENT ON COLUMN performance_schema.events_statements_current.nesting_event_level IS
 	'Depth of nesting, top = 0';
 COMMENT ON COLUMN performance_schema.events_statements_current.statement_id IS
@@ -517,7 +517,7 @@ COMMENT ON COLUMN performance_schema.events_statements_history.tmp_bytes IS
 COMMENT ON COLUMN performance_schema.events_statements_history.nesting_event_id IS
 	'Event in which this one happened';
 COMMENT ON COLUMN performance_schema.events_statements_history.nesting_event_type IS
-	'TRANSACTION or STATEMENT';
+	'TRANSACTION, STATEMENT or WAIT';
 COMMENT ON COLUMN performance_schema.events_statements_history.nesting_event_level IS
 	'Depth of nesting, top = 0';
 COMMENT ON COLUMN performance_schema.events_statements_history.statement_id IS
@@ -648,7 +648,7 @@ COMMENT ON COLUMN performance_schema.events_statements_history_long.tmp_bytes IS
 COMMENT ON COLUMN performance_schema.events_statements_history_long.nesting_event_id IS
 	'Event in which this one happened';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.nesting_event_type IS
-	'TRANSACTION or STATEMENT';
+	'TRANSACTION, STATEMENT or WAIT';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.nesting_event_level IS
 	'Depth of nesting, top = 0';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.statement_id IS
@@ -1335,7 +1335,7 @@ COMMENT ON COLUMN performance_schema.events_transactions_current.number_of_relea
 COMMENT ON COLUMN performance_schema.events_transactions_current.nesting_event_id IS
 	'Event in which this one happened';
 COMMENT ON COLUMN performance_schema.events_transactions_current.nesting_event_type IS
-	'TRANSACTION or STATEMENT';
+	'TRANSACTION, STATEMENT or WAIT';
 
 CREATE FOREIGN TABLE performance_schema.events_transactions_history (
 	thread_id bigint,
@@ -1397,7 +1397,7 @@ COMMENT ON COLUMN performance_schema.events_transactions_history.number_of_relea
 COMMENT ON COLUMN performance_schema.events_transactions_history.nesting_event_id IS
 	'Event in which this one happened';
 COMMENT ON COLUMN performance_schema.events_transactions_history.nesting_event_type IS
-	'TRANSACTION or STATEMENT';
+	'TRANSACTION, STATEMENT or WAIT';
 
 CREATE FOREIGN TABLE performance_schema.events_transactions_history_long (
 	thread_id bigint,
@@ -1459,7 +1459,7 @@ COMMENT ON COLUMN performance_schema.events_transactions_history_long.number_of_
 COMMENT ON COLUMN performance_schema.events_transactions_history_long.nesting_event_id IS
 	'Event in which this one happened';
 COMMENT ON COLUMN performance_schema.events_transactions_history_long.nesting_event_type IS
-	'TRANSACTION or STATEMENT';
+	'TRANSACTION, STATEMENT or WAIT';
 
 CREATE FOREIGN TABLE performance_schema.events_transactions_summary_by_thread_by_event_name (
 	thread_id bigint,
@@ -1886,6 +1886,564 @@ COMMENT ON COLUMN performance_schema.events_errors_summary_global_by_error.first
 COMMENT ON COLUMN performance_schema.events_errors_summary_global_by_error.last_seen IS
 	'When last counted';
 
+CREATE FOREIGN TABLE performance_schema.events_waits_current (
+	thread_id bigint,
+	event_id bigint,
+	end_event_id bigint,
+	event_name text,
+	timer_start numeric(20),
+	timer_end numeric(20),
+	timer_wait numeric(20),
+	object_schema text,
+	object_name text,
+	index_name text,
+	object_type text,
+	object_instance_begin bigint,
+	nesting_event_id bigint,
+	nesting_event_type text,
+	operation text,
+	number_of_bytes bigint
+) SERVER performance_schema OPTIONS (table_name 'events_waits_current');
+COMMENT ON FOREIGN TABLE performance_schema.events_waits_current IS
+	'The wait each thread is in, or its last one; kept while the consumer is on';
+COMMENT ON COLUMN performance_schema.events_waits_current.thread_id IS
+	'Thread, see threads';
+COMMENT ON COLUMN performance_schema.events_waits_current.event_id IS
+	'Number of the event in its thread, given at its start';
+COMMENT ON COLUMN performance_schema.events_waits_current.end_event_id IS
+	'Last number given out when the event ended: events in between are inside; NULL while it runs';
+COMMENT ON COLUMN performance_schema.events_waits_current.event_name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.events_waits_current.timer_start IS
+	'Start, picoseconds since server start; NULL if not timed';
+COMMENT ON COLUMN performance_schema.events_waits_current.timer_end IS
+	'End, or now while it runs';
+COMMENT ON COLUMN performance_schema.events_waits_current.timer_wait IS
+	'Time spent in the wait, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_current.object_schema IS
+	'Schema of a table or of the relation that is locked; of a file: of the relation it holds, in the reader''s own database';
+COMMENT ON COLUMN performance_schema.events_waits_current.object_name IS
+	'Path of a file, table, object that is locked, peer of a socket';
+COMMENT ON COLUMN performance_schema.events_waits_current.index_name IS
+	'Index by which rows were read';
+COMMENT ON COLUMN performance_schema.events_waits_current.object_type IS
+	'FILE, SOCKET, TABLE, or what is locked: RELATION, TUPLE, TRANSACTIONID, ...';
+COMMENT ON COLUMN performance_schema.events_waits_current.object_instance_begin IS
+	'Number of the file, socket, table or lock';
+COMMENT ON COLUMN performance_schema.events_waits_current.nesting_event_id IS
+	'Event in which this one happened';
+COMMENT ON COLUMN performance_schema.events_waits_current.nesting_event_type IS
+	'TRANSACTION, STATEMENT or WAIT';
+COMMENT ON COLUMN performance_schema.events_waits_current.operation IS
+	'What was done: read, write, sync, open, recv, send, fetch, insert, lock, idle, ...; of a lock: the mode that was asked for';
+COMMENT ON COLUMN performance_schema.events_waits_current.number_of_bytes IS
+	'Bytes read or written; rows of a table';
+
+CREATE FOREIGN TABLE performance_schema.events_waits_history (
+	thread_id bigint,
+	event_id bigint,
+	end_event_id bigint,
+	event_name text,
+	timer_start numeric(20),
+	timer_end numeric(20),
+	timer_wait numeric(20),
+	object_schema text,
+	object_name text,
+	index_name text,
+	object_type text,
+	object_instance_begin bigint,
+	nesting_event_id bigint,
+	nesting_event_type text,
+	operation text,
+	number_of_bytes bigint
+) SERVER performance_schema OPTIONS (table_name 'events_waits_history');
+COMMENT ON FOREIGN TABLE performance_schema.events_waits_history IS
+	'The last waits of each live thread';
+COMMENT ON COLUMN performance_schema.events_waits_history.thread_id IS
+	'Thread, see threads';
+COMMENT ON COLUMN performance_schema.events_waits_history.event_id IS
+	'Number of the event in its thread, given at its start';
+COMMENT ON COLUMN performance_schema.events_waits_history.end_event_id IS
+	'Last number given out when the event ended: events in between are inside; NULL while it runs';
+COMMENT ON COLUMN performance_schema.events_waits_history.event_name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.events_waits_history.timer_start IS
+	'Start, picoseconds since server start; NULL if not timed';
+COMMENT ON COLUMN performance_schema.events_waits_history.timer_end IS
+	'End, or now while it runs';
+COMMENT ON COLUMN performance_schema.events_waits_history.timer_wait IS
+	'Time spent in the wait, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_history.object_schema IS
+	'Schema of a table or of the relation that is locked; of a file: of the relation it holds, in the reader''s own database';
+COMMENT ON COLUMN performance_schema.events_waits_history.object_name IS
+	'Path of a file, table, object that is locked, peer of a socket';
+COMMENT ON COLUMN performance_schema.events_waits_history.index_name IS
+	'Index by which rows were read';
+COMMENT ON COLUMN performance_schema.events_waits_history.object_type IS
+	'FILE, SOCKET, TABLE, or what is locked: RELATION, TUPLE, TRANSACTIONID, ...';
+COMMENT ON COLUMN performance_schema.events_waits_history.object_instance_begin IS
+	'Number of the file, socket, table or lock';
+COMMENT ON COLUMN performance_schema.events_waits_history.nesting_event_id IS
+	'Event in which this one happened';
+COMMENT ON COLUMN performance_schema.events_waits_history.nesting_event_type IS
+	'TRANSACTION, STATEMENT or WAIT';
+COMMENT ON COLUMN performance_schema.events_waits_history.operation IS
+	'What was done: read, write, sync, open, recv, send, fetch, insert, lock, idle, ...; of a lock: the mode that was asked for';
+COMMENT ON COLUMN performance_schema.events_waits_history.number_of_bytes IS
+	'Bytes read or written; rows of a table';
+
+CREATE FOREIGN TABLE performance_schema.events_waits_history_long (
+	thread_id bigint,
+	event_id bigint,
+	end_event_id bigint,
+	event_name text,
+	timer_start numeric(20),
+	timer_end numeric(20),
+	timer_wait numeric(20),
+	object_schema text,
+	object_name text,
+	index_name text,
+	object_type text,
+	object_instance_begin bigint,
+	nesting_event_id bigint,
+	nesting_event_type text,
+	operation text,
+	number_of_bytes bigint
+) SERVER performance_schema OPTIONS (table_name 'events_waits_history_long');
+COMMENT ON FOREIGN TABLE performance_schema.events_waits_history_long IS
+	'The last waits of the server, also of threads that have gone';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.thread_id IS
+	'Thread, see threads';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.event_id IS
+	'Number of the event in its thread, given at its start';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.end_event_id IS
+	'Last number given out when the event ended: events in between are inside; NULL while it runs';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.event_name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.timer_start IS
+	'Start, picoseconds since server start; NULL if not timed';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.timer_end IS
+	'End, or now while it runs';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.timer_wait IS
+	'Time spent in the wait, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.object_schema IS
+	'Schema of a table or of the relation that is locked; of a file: of the relation it holds, in the reader''s own database';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.object_name IS
+	'Path of a file, table, object that is locked, peer of a socket';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.index_name IS
+	'Index by which rows were read';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.object_type IS
+	'FILE, SOCKET, TABLE, or what is locked: RELATION, TUPLE, TRANSACTIONID, ...';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.object_instance_begin IS
+	'Number of the file, socket, table or lock';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.nesting_event_id IS
+	'Event in which this one happened';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.nesting_event_type IS
+	'TRANSACTION, STATEMENT or WAIT';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.operation IS
+	'What was done: read, write, sync, open, recv, send, fetch, insert, lock, idle, ...; of a lock: the mode that was asked for';
+COMMENT ON COLUMN performance_schema.events_waits_history_long.number_of_bytes IS
+	'Bytes read or written; rows of a table';
+
+CREATE FOREIGN TABLE performance_schema.events_waits_summary_by_digest (
+	schema_name text,
+	digest text,
+	digest_text text,
+	event_name text,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20)
+) SERVER performance_schema OPTIONS (table_name 'events_waits_summary_by_digest');
+COMMENT ON FOREIGN TABLE performance_schema.events_waits_summary_by_digest IS
+	'What the statements of each digest waited for, nested statements included; not in MySQL';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_digest.schema_name IS
+	'Database; NULL in the catch-all row';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_digest.digest IS
+	'SHA-256 of the normalised statement';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_digest.digest_text IS
+	'Normalised statement';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_digest.event_name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_digest.count_star IS
+	'Number of waits';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_digest.sum_timer_wait IS
+	'Total time of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_digest.min_timer_wait IS
+	'Shortest of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_digest.avg_timer_wait IS
+	'Mean of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_digest.max_timer_wait IS
+	'Longest of waits, picoseconds';
+
+CREATE FOREIGN TABLE performance_schema.events_waits_summary_by_thread_by_event_name (
+	thread_id bigint,
+	event_name text,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20),
+	timer_source text
+) SERVER performance_schema OPTIONS (table_name 'events_waits_summary_by_thread_by_event_name');
+COMMENT ON FOREIGN TABLE performance_schema.events_waits_summary_by_thread_by_event_name IS
+	'Sums of waits per thread and event name; only what happened';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_thread_by_event_name.thread_id IS
+	'Thread, see threads';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_thread_by_event_name.event_name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_thread_by_event_name.count_star IS
+	'Number of waits';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_thread_by_event_name.sum_timer_wait IS
+	'Total time of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_thread_by_event_name.min_timer_wait IS
+	'Shortest of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_thread_by_event_name.avg_timer_wait IS
+	'Mean of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_thread_by_event_name.max_timer_wait IS
+	'Longest of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_thread_by_event_name.timer_source IS
+	'TIMED, or SAMPLED where calls could not be timed; not in MySQL';
+
+CREATE FOREIGN TABLE performance_schema.events_waits_summary_by_account_by_event_name (
+	user_name text,
+	host text,
+	event_name text,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20),
+	timer_source text
+) SERVER performance_schema OPTIONS (table_name 'events_waits_summary_by_account_by_event_name');
+COMMENT ON FOREIGN TABLE performance_schema.events_waits_summary_by_account_by_event_name IS
+	'Sums of waits per account (user and host) and event name';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_account_by_event_name.user_name IS
+	'User (MySQL: USER, a reserved word here); NULL for background processes';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_account_by_event_name.host IS
+	'Client host; NULL for background processes';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_account_by_event_name.event_name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_account_by_event_name.count_star IS
+	'Number of waits';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_account_by_event_name.sum_timer_wait IS
+	'Total time of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_account_by_event_name.min_timer_wait IS
+	'Shortest of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_account_by_event_name.avg_timer_wait IS
+	'Mean of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_account_by_event_name.max_timer_wait IS
+	'Longest of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_account_by_event_name.timer_source IS
+	'TIMED, or SAMPLED where calls could not be timed; not in MySQL';
+
+CREATE FOREIGN TABLE performance_schema.events_waits_summary_by_user_by_event_name (
+	user_name text,
+	event_name text,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20),
+	timer_source text
+) SERVER performance_schema OPTIONS (table_name 'events_waits_summary_by_user_by_event_name');
+COMMENT ON FOREIGN TABLE performance_schema.events_waits_summary_by_user_by_event_name IS
+	'Sums of waits per user and event name';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_user_by_event_name.user_name IS
+	'User (MySQL: USER, a reserved word here); NULL for background processes';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_user_by_event_name.event_name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_user_by_event_name.count_star IS
+	'Number of waits';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_user_by_event_name.sum_timer_wait IS
+	'Total time of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_user_by_event_name.min_timer_wait IS
+	'Shortest of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_user_by_event_name.avg_timer_wait IS
+	'Mean of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_user_by_event_name.max_timer_wait IS
+	'Longest of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_user_by_event_name.timer_source IS
+	'TIMED, or SAMPLED where calls could not be timed; not in MySQL';
+
+CREATE FOREIGN TABLE performance_schema.events_waits_summary_by_host_by_event_name (
+	host text,
+	event_name text,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20),
+	timer_source text
+) SERVER performance_schema OPTIONS (table_name 'events_waits_summary_by_host_by_event_name');
+COMMENT ON FOREIGN TABLE performance_schema.events_waits_summary_by_host_by_event_name IS
+	'Sums of waits per client host and event name';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_host_by_event_name.host IS
+	'Client host; NULL for background processes';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_host_by_event_name.event_name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_host_by_event_name.count_star IS
+	'Number of waits';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_host_by_event_name.sum_timer_wait IS
+	'Total time of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_host_by_event_name.min_timer_wait IS
+	'Shortest of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_host_by_event_name.avg_timer_wait IS
+	'Mean of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_host_by_event_name.max_timer_wait IS
+	'Longest of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_host_by_event_name.timer_source IS
+	'TIMED, or SAMPLED where calls could not be timed; not in MySQL';
+
+CREATE FOREIGN TABLE performance_schema.events_waits_summary_global_by_event_name (
+	event_name text,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20),
+	timer_source text
+) SERVER performance_schema OPTIONS (table_name 'events_waits_summary_global_by_event_name');
+COMMENT ON FOREIGN TABLE performance_schema.events_waits_summary_global_by_event_name IS
+	'Sums of waits per event name, all instruments';
+COMMENT ON COLUMN performance_schema.events_waits_summary_global_by_event_name.event_name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.events_waits_summary_global_by_event_name.count_star IS
+	'Number of waits';
+COMMENT ON COLUMN performance_schema.events_waits_summary_global_by_event_name.sum_timer_wait IS
+	'Total time of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_global_by_event_name.min_timer_wait IS
+	'Shortest of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_global_by_event_name.avg_timer_wait IS
+	'Mean of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_global_by_event_name.max_timer_wait IS
+	'Longest of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_global_by_event_name.timer_source IS
+	'TIMED, or SAMPLED where calls could not be timed; not in MySQL';
+
+CREATE FOREIGN TABLE performance_schema.file_summary_by_event_name (
+	event_name text,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20),
+	count_read bigint,
+	sum_timer_read numeric(20),
+	min_timer_read numeric(20),
+	avg_timer_read numeric(20),
+	max_timer_read numeric(20),
+	sum_number_of_bytes_read bigint,
+	count_write bigint,
+	sum_timer_write numeric(20),
+	min_timer_write numeric(20),
+	avg_timer_write numeric(20),
+	max_timer_write numeric(20),
+	sum_number_of_bytes_write bigint,
+	count_misc bigint,
+	sum_timer_misc numeric(20),
+	min_timer_misc numeric(20),
+	avg_timer_misc numeric(20),
+	max_timer_misc numeric(20)
+) SERVER performance_schema OPTIONS (table_name 'file_summary_by_event_name');
+COMMENT ON FOREIGN TABLE performance_schema.file_summary_by_event_name IS
+	'File I/O per event name; TRUNCATE empties file_summary_by_instance too';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.event_name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.count_star IS
+	'Number of I/O operations';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.sum_timer_wait IS
+	'Total time of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.min_timer_wait IS
+	'Shortest of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.avg_timer_wait IS
+	'Mean of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.max_timer_wait IS
+	'Longest of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.count_read IS
+	'Number of reads';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.sum_timer_read IS
+	'Total time of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.min_timer_read IS
+	'Shortest of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.avg_timer_read IS
+	'Mean of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.max_timer_read IS
+	'Longest of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.sum_number_of_bytes_read IS
+	'Bytes read';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.count_write IS
+	'Number of writes';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.sum_timer_write IS
+	'Total time of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.min_timer_write IS
+	'Shortest of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.avg_timer_write IS
+	'Mean of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.max_timer_write IS
+	'Longest of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.sum_number_of_bytes_write IS
+	'Bytes written';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.count_misc IS
+	'Number of other operations: open, close, sync, stat and waits without a descriptor';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.sum_timer_misc IS
+	'Total time of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.min_timer_misc IS
+	'Shortest of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.avg_timer_misc IS
+	'Mean of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_event_name.max_timer_misc IS
+	'Longest of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+
+CREATE FOREIGN TABLE performance_schema.socket_summary_by_event_name (
+	event_name text,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20),
+	count_read bigint,
+	sum_timer_read numeric(20),
+	min_timer_read numeric(20),
+	avg_timer_read numeric(20),
+	max_timer_read numeric(20),
+	sum_number_of_bytes_read bigint,
+	count_write bigint,
+	sum_timer_write numeric(20),
+	min_timer_write numeric(20),
+	avg_timer_write numeric(20),
+	max_timer_write numeric(20),
+	sum_number_of_bytes_write bigint,
+	count_misc bigint,
+	sum_timer_misc numeric(20),
+	min_timer_misc numeric(20),
+	avg_timer_misc numeric(20),
+	max_timer_misc numeric(20)
+) SERVER performance_schema OPTIONS (table_name 'socket_summary_by_event_name');
+COMMENT ON FOREIGN TABLE performance_schema.socket_summary_by_event_name IS
+	'Socket I/O per event name; TRUNCATE empties socket_summary_by_instance too';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.event_name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.count_star IS
+	'Number of I/O operations';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.sum_timer_wait IS
+	'Total time of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.min_timer_wait IS
+	'Shortest of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.avg_timer_wait IS
+	'Mean of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.max_timer_wait IS
+	'Longest of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.count_read IS
+	'Number of reads';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.sum_timer_read IS
+	'Total time of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.min_timer_read IS
+	'Shortest of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.avg_timer_read IS
+	'Mean of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.max_timer_read IS
+	'Longest of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.sum_number_of_bytes_read IS
+	'Bytes read';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.count_write IS
+	'Number of writes';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.sum_timer_write IS
+	'Total time of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.min_timer_write IS
+	'Shortest of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.avg_timer_write IS
+	'Mean of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.max_timer_write IS
+	'Longest of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.sum_number_of_bytes_write IS
+	'Bytes written';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.count_misc IS
+	'Number of other operations: open, close, sync, stat and waits without a descriptor';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.sum_timer_misc IS
+	'Total time of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.min_timer_misc IS
+	'Shortest of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.avg_timer_misc IS
+	'Mean of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.max_timer_misc IS
+	'Longest of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+
+CREATE FOREIGN TABLE performance_schema.lock_waits_history_long (
+	waiting_thread_id bigint,
+	waiting_pid bigint,
+	waiting_user text,
+	schema_name text,
+	object_type text,
+	object_schema text,
+	object_name text,
+	lock_mode text,
+	wait_started timestamp with time zone,
+	timer_start numeric(20),
+	timer_end numeric(20),
+	timer_wait numeric(20),
+	outcome text,
+	waiting_statement_id bigint,
+	waiting_queryid bigint,
+	waiting_query text,
+	blocking_thread_id bigint,
+	blocking_pid bigint,
+	blocking_user text,
+	blocking_state text,
+	blocking_statement_id bigint,
+	blocking_queryid bigint,
+	blocking_query text
+) SERVER performance_schema OPTIONS (table_name 'lock_waits_history_long');
+COMMENT ON FOREIGN TABLE performance_schema.lock_waits_history_long IS
+	'The last waits for heavyweight locks, with who stood in the way and both statements; not in MySQL';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.waiting_thread_id IS
+	'Thread that waited';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.waiting_pid IS
+	'Its process';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.waiting_user IS
+	'Its user';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.schema_name IS
+	'Its database';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.object_type IS
+	'What was locked: RELATION, TUPLE, TRANSACTIONID, ...';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.object_schema IS
+	'Schema of the relation, in the reader''s own database';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.object_name IS
+	'Relation, transaction or object';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.lock_mode IS
+	'Mode that was asked for';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.wait_started IS
+	'When the wait began';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.timer_start IS
+	'The same, picoseconds since server start';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.timer_end IS
+	'End of the wait';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.timer_wait IS
+	'How long it lasted, picoseconds';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.outcome IS
+	'GRANTED, or GIVEN UP: deadlock, timeout, cancelled';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.waiting_statement_id IS
+	'Statement that waited';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.waiting_queryid IS
+	'Its query id';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.waiting_query IS
+	'Its text, cut to 512 bytes';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_thread_id IS
+	'First thread that stood in the way when the wait began; NULL if not known';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_pid IS
+	'Its process; 0 of a prepared transaction is shown as NULL';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_user IS
+	'Its user';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_state IS
+	'active, or idle: the statement below was its last one';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_statement_id IS
+	'Statement it was in, or its last one, when the wait began';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_queryid IS
+	'Its query id';
+COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_query IS
+	'Its text, cut to 512 bytes; only for those who may see both users';
+
 CREATE FOREIGN TABLE performance_schema.status (
 	variable_name text,
 	variable_value bigint,
@@ -1919,6 +2477,526 @@ COMMENT ON COLUMN performance_schema.memory.memory IS
 	'Bytes reserved';
 COMMENT ON COLUMN performance_schema.memory.documentation IS
 	'Content';
+
+-- Every lock of pg_locks with names: what metadata_locks, data_locks and lock_waits are made of.
+--
+-- pg_locks copies the lock table, partition by partition, before it returns its first row: no lock
+-- of the lock manager is held while rows are joined, emitted and sent. Names and sessions are sought
+-- after that; who has gone meanwhile has NULL there. Planning and reading take a few locks on
+-- catalogs for the reader itself, which show too. What pg_stat_activity adds is frozen until the
+-- end of a transaction block, as it is there.
+CREATE VIEW performance_schema.lock_instances WITH (security_invoker = true) AS
+SELECT
+	concat_ws('/', l.tag, l.mode, l.virtualtransaction, l.pid) AS lock_id,
+	l.tag AS lock_tag,
+	hashtextextended(concat_ws('/', l.tag, l.mode, l.virtualtransaction, l.pid), 0)
+		& 9223372036854775807 AS object_instance_begin,
+	l.locktype,
+	CASE WHEN l.object_database = 0 THEN NULL
+		ELSE coalesce(d.datname, a.datname, p.database)::text END AS database_name,
+	CASE
+		WHEN l.locktype = 'extend' THEN 'RELATION EXTENSION'
+		WHEN l.object_relation IS NOT NULL THEN
+			CASE c.relkind
+				WHEN 'r' THEN 'TABLE' WHEN 'p' THEN 'TABLE' WHEN 't' THEN 'TOAST TABLE'
+				WHEN 'i' THEN 'INDEX' WHEN 'I' THEN 'INDEX' WHEN 'S' THEN 'SEQUENCE'
+				WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW'
+				WHEN 'f' THEN 'FOREIGN TABLE' WHEN 'c' THEN 'TYPE' ELSE 'RELATION'
+			END
+		WHEN l.locktype IN ('advisory', 'userlock') THEN 'USER LEVEL LOCK'
+		WHEN l.locktype = 'object' THEN coalesce(upper(o.type), 'OBJECT')
+		WHEN l.locktype = 'frozenid' THEN 'DATABASE'
+		ELSE 'TRANSACTION'
+	END AS object_type,
+	CASE
+		WHEN l.object_relation IS NOT NULL THEN cn.nspname::text
+		WHEN o.type = 'schema' THEN o.name
+		ELSE o.schema
+	END AS object_schema,
+	CASE
+		WHEN l.object_relation IS NOT NULL THEN
+			coalesce(c.relname, 'oid ' || l.object_relation || l.elsewhere)
+		WHEN l.locktype = 'object' THEN
+			CASE WHEN o.type = 'schema' THEN NULL ELSE coalesce(
+				o.name, o.identity, l.classid::regclass || ' oid ' || l.objid || l.elsewhere) END
+		WHEN l.locktype = 'frozenid' THEN d.datname
+		WHEN l.locktype IN ('advisory', 'userlock') THEN
+			CASE l.objsubid
+				WHEN 1 THEN ((l.classid::bigint << 32) | l.objid::bigint)::text
+				WHEN 2 THEN l.classid::bigint::bit(32)::integer || ', '
+					|| l.objid::bigint::bit(32)::integer
+				ELSE concat_ws(', ', l.classid, l.objid, l.objsubid)
+			END || l.elsewhere
+	END AS object_name,
+	rn.nspname::text AS table_schema,
+	CASE WHEN l.object_relation IS NOT NULL THEN
+		coalesce(r.relname, 'oid ' || l.object_relation || l.elsewhere) END AS table_name,
+	b.relname::text AS partition_name,
+	CASE WHEN cardinality(tree.path) > 2 THEN t.relname::text END AS subpartition_name,
+	CASE WHEN i.indexrelid IS NOT NULL THEN c.relname::text END AS index_name,
+	CASE
+		WHEN l.locktype = 'transactionid' THEN concat_ws(', row ', l.transactionid,
+			'(' || l.row_of_wait[3] || ',' || l.row_of_wait[4] || ')')
+		WHEN l.locktype = 'virtualxid' THEN l.virtualxid
+		WHEN l.locktype = 'tuple' THEN '(' || l.page || ',' || l.tuple || ')'
+		WHEN l.locktype = 'page' THEN 'page ' || l.page
+		WHEN l.locktype IN ('spectoken', 'applytransaction') THEN
+			concat_ws(', ', l.transactionid, l.objid, l.objsubid)
+	END AS lock_data,
+	m.lock_mode,
+	m.conflicts_with,
+	CASE
+		WHEN l.pid IS NULL THEN 'TRANSACTION'
+		WHEN l.virtualtransaction LIKE '%/0' THEN 'EXPLICIT'
+		WHEN l.locktype IN ('advisory', 'userlock') THEN NULL
+		WHEN l.locktype IN ('extend', 'page', 'tuple', 'spectoken') AND l.mode <> 'SIReadLock'
+			THEN 'STATEMENT'
+		ELSE 'TRANSACTION'
+	END AS lock_duration,
+	l.granted,
+	l.fastpath,
+	l.waitstart AS wait_started,
+	l.pid,
+	coalesce(a.leader_pid, l.pid) AS session_pid,
+	p.gid AS prepared_name,
+	th.thread_id,
+	e.event_id,
+	-- The server's 32 bits, completed to the number that pg_current_xact_id() gives.
+	x.next + ((coalesce(a.backend_xid, p.transaction)::text::bigint - x.next + 2147483648)
+		& 4294967295) - 2147483648 AS transaction_id
+FROM (
+	SELECT
+		h.*,
+		h.object_database IN (0, own.oid) AS resolvable,
+		CASE WHEN h.object_database IN (0, own.oid) THEN ''
+			ELSE ' of database ' || coalesce(other.datname, h.object_database::text)
+		END AS elsewhere
+	FROM (
+		SELECT
+			w.*,
+			coalesce(w.database, w.row_of_wait[1]::oid) AS object_database,
+			coalesce(w.relation, w.row_of_wait[2]::oid) AS object_relation
+		FROM (
+			SELECT
+				s.*,
+				concat_ws(':', s.locktype, s.database, s.relation, s.page, s.tuple, s.virtualxid,
+					s.transactionid, s.classid, s.objid, s.objsubid) AS tag,
+				-- Who waits for the transaction that changed a row holds the lock of that row.
+				CASE WHEN s.locktype = 'transactionid' AND NOT s.granted THEN
+					max(ARRAY[s.database::bigint, s.relation::bigint, s.page, s.tuple])
+						FILTER (WHERE s.locktype = 'tuple' AND s.granted) OVER holder
+				END AS row_of_wait,
+				-- A prepared transaction is known by the oldest of its transaction ids.
+				CASE WHEN s.pid IS NULL THEN
+					max(age(s.transactionid)) FILTER (WHERE s.locktype = 'transactionid')
+						OVER holder
+				END AS prepared_age
+			FROM pg_locks AS s
+			WINDOW holder AS (PARTITION BY s.pid, s.virtualtransaction)) AS w) AS h
+	CROSS JOIN (SELECT oid FROM pg_database WHERE datname = current_database()) AS own
+	LEFT JOIN pg_database AS other ON other.oid = h.object_database) AS l
+CROSS JOIN (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint) AS x (next)
+LEFT JOIN (VALUES
+	('AccessShareLock', 'ACCESS SHARE', '{ACCESS EXCLUSIVE}'::text[]),
+	('RowShareLock', 'ROW SHARE', '{EXCLUSIVE,ACCESS EXCLUSIVE}'),
+	('RowExclusiveLock', 'ROW EXCLUSIVE',
+		'{SHARE,SHARE ROW EXCLUSIVE,EXCLUSIVE,ACCESS EXCLUSIVE}'),
+	('ShareUpdateExclusiveLock', 'SHARE UPDATE EXCLUSIVE',
+		'{SHARE UPDATE EXCLUSIVE,SHARE,SHARE ROW EXCLUSIVE,EXCLUSIVE,ACCESS EXCLUSIVE}'),
+	('ShareLock', 'SHARE',
+		'{ROW EXCLUSIVE,SHARE UPDATE EXCLUSIVE,SHARE ROW EXCLUSIVE,EXCLUSIVE,ACCESS EXCLUSIVE}'),
+	('ShareRowExclusiveLock', 'SHARE ROW EXCLUSIVE',
+		'{ROW EXCLUSIVE,SHARE UPDATE EXCLUSIVE,SHARE,SHARE ROW EXCLUSIVE,EXCLUSIVE,'
+		'ACCESS EXCLUSIVE}'),
+	('ExclusiveLock', 'EXCLUSIVE',
+		'{ROW SHARE,ROW EXCLUSIVE,SHARE UPDATE EXCLUSIVE,SHARE,SHARE ROW EXCLUSIVE,EXCLUSIVE,'
+		'ACCESS EXCLUSIVE}'),
+	('AccessExclusiveLock', 'ACCESS EXCLUSIVE',
+		'{ACCESS SHARE,ROW SHARE,ROW EXCLUSIVE,SHARE UPDATE EXCLUSIVE,SHARE,SHARE ROW EXCLUSIVE,'
+		'EXCLUSIVE,ACCESS EXCLUSIVE}'),
+	('SIReadLock', 'SIREAD', '{}')
+) AS m (mode, lock_mode, conflicts_with) ON m.mode = l.mode
+LEFT JOIN pg_database AS d ON d.oid = l.object_database
+LEFT JOIN pg_class AS c ON c.oid = l.object_relation AND l.resolvable
+LEFT JOIN pg_namespace AS cn ON cn.oid = c.relnamespace
+LEFT JOIN pg_index AS i ON i.indexrelid = c.oid
+LEFT JOIN pg_class AS t ON t.oid = coalesce(i.indrelid, c.oid)
+LEFT JOIN LATERAL (
+	SELECT array_agg(u.relid::oid ORDER BY u.level DESC)
+	FROM pg_partition_ancestors(CASE WHEN t.relispartition THEN t.oid END)
+		WITH ORDINALITY AS u (relid, level)) AS tree (path) ON true
+LEFT JOIN pg_class AS r ON r.oid = coalesce(tree.path[1], t.oid)
+LEFT JOIN pg_namespace AS rn ON rn.oid = r.relnamespace
+LEFT JOIN pg_class AS b ON b.oid = tree.path[2]
+-- It raises an error for a catalogue without names for its rows: only those with are asked.
+LEFT JOIN LATERAL (
+	SELECT
+		f.type,
+		CASE WHEN f.schema LIKE '"%' THEN replace(trim('"' FROM f.schema), '""', '"')
+			ELSE f.schema END,
+		CASE WHEN f.name LIKE '"%' THEN replace(trim('"' FROM f.name), '""', '"')
+			ELSE f.name END,
+		f.identity
+	FROM pg_identify_object(
+		CASE WHEN l.locktype = 'object' AND l.resolvable AND l.classid IN (
+			'pg_am'::regclass, 'pg_authid'::regclass, 'pg_cast'::regclass, 'pg_class'::regclass,
+			'pg_collation'::regclass, 'pg_constraint'::regclass, 'pg_conversion'::regclass,
+			'pg_database'::regclass, 'pg_event_trigger'::regclass, 'pg_extension'::regclass,
+			'pg_foreign_data_wrapper'::regclass, 'pg_foreign_server'::regclass,
+			'pg_language'::regclass, 'pg_largeobject'::regclass, 'pg_namespace'::regclass,
+			'pg_opclass'::regclass, 'pg_operator'::regclass, 'pg_opfamily'::regclass,
+			'pg_policy'::regclass, 'pg_proc'::regclass, 'pg_publication'::regclass,
+			'pg_rewrite'::regclass, 'pg_statistic_ext'::regclass, 'pg_subscription'::regclass,
+			'pg_tablespace'::regclass, 'pg_trigger'::regclass, 'pg_ts_config'::regclass,
+			'pg_ts_dict'::regclass, 'pg_ts_parser'::regclass, 'pg_ts_template'::regclass,
+			'pg_type'::regclass) THEN l.classid END,
+		l.objid, 0) AS f) AS o (type, schema, name, identity) ON true
+LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
+LEFT JOIN pg_prepared_xacts AS p ON l.pid IS NULL AND age(p.transaction) = l.prepared_age
+LEFT JOIN (
+	SELECT thread_os_id, max(thread_id)
+	FROM performance_schema.threads
+	GROUP BY thread_os_id) AS th (pid, thread_id) ON th.pid = coalesce(a.leader_pid, l.pid)
+LEFT JOIN (
+	SELECT thread_id, coalesce(max(event_id) FILTER (WHERE end_event_id IS NULL), max(event_id))
+	FROM performance_schema.events_statements_current
+	GROUP BY thread_id) AS e (thread_id, event_id) ON e.thread_id = th.thread_id;
+COMMENT ON VIEW performance_schema.lock_instances IS
+	'Heavyweight locks, held and awaited, with names; not in MySQL';
+COMMENT ON COLUMN performance_schema.lock_instances.lock_id IS
+	'Identity of the lock: what is locked, in which mode, by whom; the same as long as it lasts';
+COMMENT ON COLUMN performance_schema.lock_instances.lock_tag IS
+	'What is locked: the same for all who hold it or wait for it';
+COMMENT ON COLUMN performance_schema.lock_instances.object_instance_begin IS
+	'A number made from lock_id';
+COMMENT ON COLUMN performance_schema.lock_instances.locktype IS
+	'Kind of lock, as in pg_locks';
+COMMENT ON COLUMN performance_schema.lock_instances.database_name IS
+	'Database of the object, or of the session; NULL for objects of all databases';
+COMMENT ON COLUMN performance_schema.lock_instances.object_type IS
+	'TABLE, INDEX, SCHEMA, FUNCTION, USER LEVEL LOCK and so on; TRANSACTION';
+COMMENT ON COLUMN performance_schema.lock_instances.object_schema IS
+	'Schema of the object; of other databases NULL';
+COMMENT ON COLUMN performance_schema.lock_instances.object_name IS
+	'Name of the object; in other databases its oid; key of an advisory lock';
+COMMENT ON COLUMN performance_schema.lock_instances.table_schema IS
+	'Schema of table_name';
+COMMENT ON COLUMN performance_schema.lock_instances.table_name IS
+	'Table that the relation, index, page or row belongs to; the partitioned one';
+COMMENT ON COLUMN performance_schema.lock_instances.partition_name IS
+	'Partition of table_name';
+COMMENT ON COLUMN performance_schema.lock_instances.subpartition_name IS
+	'Partition of a partition, the innermost one';
+COMMENT ON COLUMN performance_schema.lock_instances.index_name IS
+	'Index, if an index is locked';
+COMMENT ON COLUMN performance_schema.lock_instances.lock_data IS
+	'Row as (page,number), page, or transaction';
+COMMENT ON COLUMN performance_schema.lock_instances.lock_mode IS
+	'Mode of the lock, as LOCK TABLE spells it';
+COMMENT ON COLUMN performance_schema.lock_instances.conflicts_with IS
+	'Modes that cannot be held by others at the same time';
+COMMENT ON COLUMN performance_schema.lock_instances.lock_duration IS
+	'STATEMENT, TRANSACTION or EXPLICIT; NULL where the server does not tell';
+COMMENT ON COLUMN performance_schema.lock_instances.granted IS
+	'Held, or awaited?';
+COMMENT ON COLUMN performance_schema.lock_instances.fastpath IS
+	'Kept by the session itself, not in the lock table?';
+COMMENT ON COLUMN performance_schema.lock_instances.wait_started IS
+	'When the wait began; NULL if granted';
+COMMENT ON COLUMN performance_schema.lock_instances.pid IS
+	'Process that holds it or waits; NULL for a prepared transaction';
+COMMENT ON COLUMN performance_schema.lock_instances.session_pid IS
+	'Its session: another process for parallel workers';
+COMMENT ON COLUMN performance_schema.lock_instances.prepared_name IS
+	'Name of a prepared transaction';
+COMMENT ON COLUMN performance_schema.lock_instances.thread_id IS
+	'Thread of the session, see threads';
+COMMENT ON COLUMN performance_schema.lock_instances.event_id IS
+	'Statement of that thread: the running one, else the last one';
+COMMENT ON COLUMN performance_schema.lock_instances.transaction_id IS
+	'Transaction that holds the lock or waits; NULL if it has changed nothing';
+
+-- Locks on relations, other database objects and numbers that applications lock (advisory locks).
+-- A snapshot like pg_locks, see lock_instances.
+CREATE VIEW performance_schema.metadata_locks WITH (security_invoker = true) AS
+SELECT
+	object_type,
+	object_schema,
+	object_name,
+	NULL::text AS column_name,
+	object_instance_begin,
+	lock_mode AS lock_type,
+	lock_duration,
+	CASE WHEN granted THEN 'GRANTED' ELSE 'PENDING' END AS lock_status,
+	thread_id AS owner_thread_id,
+	event_id AS owner_event_id,
+	pid,
+	database_name,
+	locktype,
+	fastpath,
+	wait_started
+FROM performance_schema.lock_instances
+WHERE locktype IN ('relation', 'extend', 'frozenid', 'object', 'userlock', 'advisory')
+	AND lock_mode <> 'SIREAD';
+COMMENT ON VIEW performance_schema.metadata_locks IS
+	'Locks on tables, other objects and user level locks, held and awaited';
+COMMENT ON COLUMN performance_schema.metadata_locks.object_type IS
+	'TABLE, INDEX, SCHEMA, FUNCTION, USER LEVEL LOCK and so on; RELATION in other databases';
+COMMENT ON COLUMN performance_schema.metadata_locks.object_schema IS
+	'Schema; NULL in other databases';
+COMMENT ON COLUMN performance_schema.metadata_locks.object_name IS
+	'Name; in other databases oid; key of an advisory lock';
+COMMENT ON COLUMN performance_schema.metadata_locks.column_name IS
+	'Always NULL: columns are not locked';
+COMMENT ON COLUMN performance_schema.metadata_locks.object_instance_begin IS
+	'Number of the lock, the same as long as it lasts';
+COMMENT ON COLUMN performance_schema.metadata_locks.lock_type IS
+	'Mode, as LOCK TABLE spells it';
+COMMENT ON COLUMN performance_schema.metadata_locks.lock_duration IS
+	'TRANSACTION, STATEMENT, or EXPLICIT (held outside a transaction); NULL = not told';
+COMMENT ON COLUMN performance_schema.metadata_locks.lock_status IS
+	'GRANTED or PENDING';
+COMMENT ON COLUMN performance_schema.metadata_locks.owner_thread_id IS
+	'Thread that holds it or waits';
+COMMENT ON COLUMN performance_schema.metadata_locks.owner_event_id IS
+	'Statement of that thread: the running one, else the last one';
+COMMENT ON COLUMN performance_schema.metadata_locks.pid IS
+	'Process of that thread; NULL for a prepared transaction; not in MySQL';
+COMMENT ON COLUMN performance_schema.metadata_locks.database_name IS
+	'Database of the object, NULL if it belongs to all; not in MySQL';
+COMMENT ON COLUMN performance_schema.metadata_locks.locktype IS
+	'Kind of lock, as in pg_locks; not in MySQL';
+COMMENT ON COLUMN performance_schema.metadata_locks.fastpath IS
+	'Kept by the session itself, not in the lock table? not in MySQL';
+COMMENT ON COLUMN performance_schema.metadata_locks.wait_started IS
+	'When the wait began; not in MySQL';
+
+-- Locks on rows, pages and transactions, and what serializable transactions have read (SIREAD).
+-- A snapshot like pg_locks, see lock_instances. A row that is locked and not fought over is marked
+-- in the row itself, not in memory: it is not here. Who waits for such a row waits for the
+-- transaction that marked it.
+CREATE VIEW performance_schema.data_locks WITH (security_invoker = true) AS
+SELECT
+	'POSTGRES' AS engine,
+	lock_id AS engine_lock_id,
+	transaction_id AS engine_transaction_id,
+	thread_id,
+	event_id,
+	table_schema AS object_schema,
+	table_name AS object_name,
+	partition_name,
+	subpartition_name,
+	index_name,
+	object_instance_begin,
+	CASE locktype WHEN 'tuple' THEN 'RECORD' WHEN 'page' THEN 'PAGE' WHEN 'relation' THEN 'TABLE'
+		ELSE 'TRANSACTION' END AS lock_type,
+	lock_mode,
+	CASE WHEN granted THEN 'GRANTED' ELSE 'WAITING' END AS lock_status,
+	lock_data,
+	pid,
+	database_name,
+	locktype,
+	wait_started
+FROM performance_schema.lock_instances
+WHERE locktype NOT IN ('relation', 'extend', 'frozenid', 'object', 'userlock', 'advisory')
+	OR lock_mode = 'SIREAD';
+COMMENT ON VIEW performance_schema.data_locks IS
+	'Locks on rows, pages and transactions, held and awaited';
+COMMENT ON COLUMN performance_schema.data_locks.engine IS
+	'Always POSTGRES';
+COMMENT ON COLUMN performance_schema.data_locks.engine_lock_id IS
+	'Identity of the lock: what is locked, in which mode, by whom';
+COMMENT ON COLUMN performance_schema.data_locks.engine_transaction_id IS
+	'Transaction that holds the lock or waits, as in events_transactions_current.trx_id';
+COMMENT ON COLUMN performance_schema.data_locks.thread_id IS
+	'Thread that holds it or waits';
+COMMENT ON COLUMN performance_schema.data_locks.event_id IS
+	'Statement of that thread: the running one, else the last one';
+COMMENT ON COLUMN performance_schema.data_locks.object_schema IS
+	'Schema of the table';
+COMMENT ON COLUMN performance_schema.data_locks.object_name IS
+	'Table; of a partition the partitioned one; of a transaction waited for that of the row';
+COMMENT ON COLUMN performance_schema.data_locks.partition_name IS
+	'Partition';
+COMMENT ON COLUMN performance_schema.data_locks.subpartition_name IS
+	'Partition of a partition, the innermost one';
+COMMENT ON COLUMN performance_schema.data_locks.index_name IS
+	'Index, if an index is locked';
+COMMENT ON COLUMN performance_schema.data_locks.object_instance_begin IS
+	'Number of the lock, the same as long as it lasts';
+COMMENT ON COLUMN performance_schema.data_locks.lock_type IS
+	'RECORD, PAGE, TABLE (read by a serializable transaction) or TRANSACTION';
+COMMENT ON COLUMN performance_schema.data_locks.lock_mode IS
+	'Mode, as LOCK TABLE spells it, or SIREAD';
+COMMENT ON COLUMN performance_schema.data_locks.lock_status IS
+	'GRANTED or WAITING';
+COMMENT ON COLUMN performance_schema.data_locks.lock_data IS
+	'Row as (page,number), page, or transaction and the row it is waited for';
+COMMENT ON COLUMN performance_schema.data_locks.pid IS
+	'Process that holds it or waits; NULL for a prepared transaction; not in MySQL';
+COMMENT ON COLUMN performance_schema.data_locks.database_name IS
+	'Database; not in MySQL';
+COMMENT ON COLUMN performance_schema.data_locks.locktype IS
+	'Kind of lock, as in pg_locks; not in MySQL';
+COMMENT ON COLUMN performance_schema.data_locks.wait_started IS
+	'When the wait began; not in MySQL';
+
+-- Who waits for whom: a row for each awaited lock and each lock in its way, be it held or asked for
+-- earlier. data_lock_waits and the views of sys on lock waits are made of it.
+--
+-- One copy of the lock table serves both sides. pg_blocking_pids takes the lock manager for itself
+-- for a moment at each call: it is called for processes that wait, and for no other.
+CREATE VIEW performance_schema.lock_waits WITH (security_invoker = true) AS
+WITH locks AS MATERIALIZED (
+	SELECT * FROM performance_schema.lock_instances)
+SELECT
+	w.locktype,
+	w.database_name,
+	w.object_type,
+	w.object_schema,
+	w.object_name,
+	w.table_schema,
+	w.table_name,
+	w.partition_name,
+	w.subpartition_name,
+	w.index_name,
+	w.lock_data,
+	w.wait_started,
+	w.lock_id AS requesting_lock_id,
+	w.object_instance_begin AS requesting_object_instance_begin,
+	w.lock_mode AS requesting_lock_mode,
+	w.lock_duration AS requesting_lock_duration,
+	w.session_pid AS requesting_pid,
+	w.thread_id AS requesting_thread_id,
+	w.event_id AS requesting_event_id,
+	w.transaction_id AS requesting_transaction_id,
+	b.lock_id AS blocking_lock_id,
+	b.object_instance_begin AS blocking_object_instance_begin,
+	b.lock_mode AS blocking_lock_mode,
+	b.lock_duration AS blocking_lock_duration,
+	b.granted AS blocking_granted,
+	nullif(p.pid, 0) AS blocking_pid,
+	b.thread_id AS blocking_thread_id,
+	b.event_id AS blocking_event_id,
+	b.transaction_id AS blocking_transaction_id,
+	b.prepared_name AS blocking_prepared_name
+FROM locks AS w
+CROSS JOIN LATERAL (SELECT DISTINCT u.pid FROM unnest(pg_blocking_pids(w.pid)) AS u (pid)) AS p
+LEFT JOIN locks AS b
+	ON b.lock_tag = w.lock_tag
+	AND coalesce(b.session_pid, 0) = p.pid
+	AND b.lock_mode = ANY (w.conflicts_with)
+	AND b.lock_id <> w.lock_id
+WHERE NOT w.granted;
+COMMENT ON VIEW performance_schema.lock_waits IS
+	'Who waits for whom: pairs of an awaited lock and a lock in its way; not in MySQL';
+COMMENT ON COLUMN performance_schema.lock_waits.locktype IS
+	'Kind of lock, as in pg_locks';
+COMMENT ON COLUMN performance_schema.lock_waits.database_name IS
+	'Database of the object, or of the session that waits';
+COMMENT ON COLUMN performance_schema.lock_waits.object_type IS
+	'TABLE, INDEX, SCHEMA, FUNCTION, USER LEVEL LOCK and so on; TRANSACTION';
+COMMENT ON COLUMN performance_schema.lock_waits.object_schema IS
+	'Schema of the object; of other databases NULL';
+COMMENT ON COLUMN performance_schema.lock_waits.object_name IS
+	'Name of the object; in other databases its oid; key of an advisory lock';
+COMMENT ON COLUMN performance_schema.lock_waits.table_schema IS
+	'Schema of table_name';
+COMMENT ON COLUMN performance_schema.lock_waits.table_name IS
+	'Table that the relation, index, page or row belongs to; the partitioned one';
+COMMENT ON COLUMN performance_schema.lock_waits.partition_name IS
+	'Partition of table_name';
+COMMENT ON COLUMN performance_schema.lock_waits.subpartition_name IS
+	'Partition of a partition, the innermost one';
+COMMENT ON COLUMN performance_schema.lock_waits.index_name IS
+	'Index, if an index is locked';
+COMMENT ON COLUMN performance_schema.lock_waits.lock_data IS
+	'Row as (page,number), page, or transaction and the row it is waited for';
+COMMENT ON COLUMN performance_schema.lock_waits.wait_started IS
+	'When the wait began; NULL in its first moment';
+COMMENT ON COLUMN performance_schema.lock_waits.requesting_lock_id IS
+	'Lock that is awaited, see lock_instances';
+COMMENT ON COLUMN performance_schema.lock_waits.requesting_object_instance_begin IS
+	'Number of that lock';
+COMMENT ON COLUMN performance_schema.lock_waits.requesting_lock_mode IS
+	'Its mode';
+COMMENT ON COLUMN performance_schema.lock_waits.requesting_lock_duration IS
+	'How long it would be held';
+COMMENT ON COLUMN performance_schema.lock_waits.requesting_pid IS
+	'Session that waits';
+COMMENT ON COLUMN performance_schema.lock_waits.requesting_thread_id IS
+	'Its thread';
+COMMENT ON COLUMN performance_schema.lock_waits.requesting_event_id IS
+	'Statement that waits';
+COMMENT ON COLUMN performance_schema.lock_waits.requesting_transaction_id IS
+	'Transaction that waits';
+COMMENT ON COLUMN performance_schema.lock_waits.blocking_lock_id IS
+	'Lock in its way; NULL if it went meanwhile';
+COMMENT ON COLUMN performance_schema.lock_waits.blocking_object_instance_begin IS
+	'Number of that lock';
+COMMENT ON COLUMN performance_schema.lock_waits.blocking_lock_mode IS
+	'Its mode';
+COMMENT ON COLUMN performance_schema.lock_waits.blocking_lock_duration IS
+	'How long it is held';
+COMMENT ON COLUMN performance_schema.lock_waits.blocking_granted IS
+	'Held, or only asked for earlier?';
+COMMENT ON COLUMN performance_schema.lock_waits.blocking_pid IS
+	'Session in the way; NULL for a prepared transaction';
+COMMENT ON COLUMN performance_schema.lock_waits.blocking_thread_id IS
+	'Its thread';
+COMMENT ON COLUMN performance_schema.lock_waits.blocking_event_id IS
+	'Its statement: the running one, else the last one';
+COMMENT ON COLUMN performance_schema.lock_waits.blocking_transaction_id IS
+	'Its transaction';
+COMMENT ON COLUMN performance_schema.lock_waits.blocking_prepared_name IS
+	'Name of the prepared transaction in the way';
+
+-- Waits for the locks of data_locks, with the lock in the way. A snapshot, see lock_waits.
+CREATE VIEW performance_schema.data_lock_waits WITH (security_invoker = true) AS
+SELECT
+	'POSTGRES' AS engine,
+	requesting_lock_id AS requesting_engine_lock_id,
+	requesting_transaction_id AS requesting_engine_transaction_id,
+	requesting_thread_id,
+	requesting_event_id,
+	requesting_object_instance_begin,
+	blocking_lock_id AS blocking_engine_lock_id,
+	blocking_transaction_id AS blocking_engine_transaction_id,
+	blocking_thread_id,
+	blocking_event_id,
+	blocking_object_instance_begin,
+	requesting_pid,
+	blocking_pid
+FROM performance_schema.lock_waits
+WHERE locktype NOT IN ('relation', 'extend', 'frozenid', 'object', 'userlock', 'advisory');
+COMMENT ON VIEW performance_schema.data_lock_waits IS
+	'Locks on rows, pages and transactions that are awaited, with the lock in the way';
+COMMENT ON COLUMN performance_schema.data_lock_waits.engine IS
+	'Always POSTGRES';
+COMMENT ON COLUMN performance_schema.data_lock_waits.requesting_engine_lock_id IS
+	'Lock that is awaited, see data_locks';
+COMMENT ON COLUMN performance_schema.data_lock_waits.requesting_engine_transaction_id IS
+	'Transaction that waits; NULL if it has changed nothing';
+COMMENT ON COLUMN performance_schema.data_lock_waits.requesting_thread_id IS
+	'Thread that waits';
+COMMENT ON COLUMN performance_schema.data_lock_waits.requesting_event_id IS
+	'Statement that waits';
+COMMENT ON COLUMN performance_schema.data_lock_waits.requesting_object_instance_begin IS
+	'Number of the awaited lock';
+COMMENT ON COLUMN performance_schema.data_lock_waits.blocking_engine_lock_id IS
+	'Lock in its way; NULL if it went meanwhile';
+COMMENT ON COLUMN performance_schema.data_lock_waits.blocking_engine_transaction_id IS
+	'Transaction in the way';
+COMMENT ON COLUMN performance_schema.data_lock_waits.blocking_thread_id IS
+	'Thread in the way; NULL for a prepared transaction';
+COMMENT ON COLUMN performance_schema.data_lock_waits.blocking_event_id IS
+	'Its statement: the running one, else the last one';
+COMMENT ON COLUMN performance_schema.data_lock_waits.blocking_object_instance_begin IS
+	'Number of the lock in the way';
+COMMENT ON COLUMN performance_schema.data_lock_waits.requesting_pid IS
+	'Session that waits; not in MySQL';
+COMMENT ON COLUMN performance_schema.data_lock_waits.blocking_pid IS
+	'Session in the way; NULL for a prepared transaction; not in MySQL';
 
 -- Everyone may look: the tables show each reader what that reader may see. Changes and resets are
 -- the owner's, who may grant them.
@@ -2305,4 +3383,582 @@ COMMENT ON COLUMN sys.statement_analysis.p95_latency IS
 COMMENT ON COLUMN sys.statement_analysis.p99_latency IS
 	'99 % of executions took less; not in MySQL';
 GRANT SELECT ON sys.statement_analysis TO PUBLIC;
+
+-- Who waits for whom on rows and transactions, longest wait first, raw: full texts.
+-- The name is MySQL's. A session that waits for several others has a row for each of them.
+CREATE VIEW sys."x$innodb_lock_waits" WITH (security_invoker = true) AS
+SELECT
+	w.wait_started,
+	clock_timestamp() - w.wait_started AS wait_age,
+	floor(extract(epoch FROM clock_timestamp() - w.wait_started))::bigint AS wait_age_secs,
+	CASE WHEN w.table_schema IS NULL THEN w.table_name
+		ELSE quote_ident(w.table_schema) || '.' || quote_ident(w.table_name) END AS locked_table,
+	w.table_schema AS locked_table_schema,
+	w.table_name AS locked_table_name,
+	w.partition_name AS locked_table_partition,
+	w.subpartition_name AS locked_table_subpartition,
+	w.index_name AS locked_index,
+	CASE w.locktype WHEN 'tuple' THEN 'RECORD' WHEN 'page' THEN 'PAGE'
+		ELSE 'TRANSACTION' END AS locked_type,
+	w.requesting_transaction_id AS waiting_trx_id,
+	wa.xact_start AS waiting_trx_started,
+	clock_timestamp() - wa.xact_start AS waiting_trx_age,
+	NULL::bigint AS waiting_trx_rows_locked,
+	NULL::bigint AS waiting_trx_rows_modified,
+	w.requesting_pid AS waiting_pid,
+	wa.query AS waiting_query,
+	w.requesting_lock_id AS waiting_lock_id,
+	w.requesting_lock_mode AS waiting_lock_mode,
+	w.blocking_transaction_id AS blocking_trx_id,
+	w.blocking_pid,
+	CASE WHEN ba.state LIKE 'idle%' THEN NULL ELSE ba.query END AS blocking_query,
+	w.blocking_lock_id,
+	w.blocking_lock_mode,
+	coalesce(ba.xact_start, p.prepared) AS blocking_trx_started,
+	clock_timestamp() - coalesce(ba.xact_start, p.prepared) AS blocking_trx_age,
+	NULL::bigint AS blocking_trx_rows_locked,
+	NULL::bigint AS blocking_trx_rows_modified,
+	'SELECT pg_cancel_backend(' || w.blocking_pid || ')' AS sql_kill_blocking_query,
+	coalesce('SELECT pg_terminate_backend(' || w.blocking_pid || ')',
+		'ROLLBACK PREPARED ' || quote_literal(w.blocking_prepared_name)) AS sql_kill_blocking_connection
+FROM performance_schema.lock_waits AS w
+LEFT JOIN pg_stat_activity AS wa ON wa.pid = w.requesting_pid
+LEFT JOIN pg_stat_activity AS ba ON ba.pid = w.blocking_pid
+LEFT JOIN pg_prepared_xacts AS p ON p.gid = w.blocking_prepared_name
+WHERE w.locktype NOT IN ('relation', 'extend', 'frozenid', 'object', 'userlock', 'advisory')
+ORDER BY w.wait_started;
+COMMENT ON VIEW sys."x$innodb_lock_waits" IS
+	'Waits for rows and transactions, who is in the way, and how to end it; full texts';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".wait_started IS
+	'When the wait began';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".wait_age IS
+	'How long it has lasted';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".wait_age_secs IS
+	'The same in seconds';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".locked_table IS
+	'Table of the row, as SQL spells it; NULL where not known';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".locked_table_schema IS
+	'Schema of the table';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".locked_table_name IS
+	'Table of the row that both want; the partitioned one of a partition';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".locked_table_partition IS
+	'Partition';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".locked_table_subpartition IS
+	'Partition of a partition, the innermost one';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".locked_index IS
+	'Index, if an index is locked';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".locked_type IS
+	'RECORD, PAGE or TRANSACTION: the end of one is waited for';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_trx_id IS
+	'Transaction that waits; NULL if it has changed nothing';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_trx_started IS
+	'When it began';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_trx_age IS
+	'How long ago';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_trx_rows_locked IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_trx_rows_modified IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_pid IS
+	'Session that waits';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_query IS
+	'Statement that waits, as pg_stat_activity shows it';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_lock_id IS
+	'Lock that is awaited, see data_locks';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_lock_mode IS
+	'Its mode';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".blocking_trx_id IS
+	'Transaction in the way';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".blocking_pid IS
+	'Session in the way; NULL for a prepared transaction';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".blocking_query IS
+	'Statement it runs; NULL if it idles in its transaction';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".blocking_lock_id IS
+	'Lock in the way, see data_locks';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".blocking_lock_mode IS
+	'Its mode';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".blocking_trx_started IS
+	'When that transaction began, or was prepared';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".blocking_trx_age IS
+	'How long ago';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".blocking_trx_rows_locked IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".blocking_trx_rows_modified IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".sql_kill_blocking_query IS
+	'Ends the statement in the way; without effect while the session idles';
+COMMENT ON COLUMN sys."x$innodb_lock_waits".sql_kill_blocking_connection IS
+	'Ends the session in the way; a prepared transaction: in its own database';
+GRANT SELECT ON sys."x$innodb_lock_waits" TO PUBLIC;
+
+-- Who waits for whom on rows and transactions, longest wait first, for people.
+CREATE VIEW sys.innodb_lock_waits WITH (security_invoker = true) AS
+SELECT
+	s.wait_started,
+	date_trunc('milliseconds', s.wait_age) AS wait_age,
+	s.wait_age_secs,
+	s.locked_table,
+	s.locked_table_schema,
+	s.locked_table_name,
+	s.locked_table_partition,
+	s.locked_table_subpartition,
+	s.locked_index,
+	s.locked_type,
+	s.waiting_trx_id,
+	s.waiting_trx_started,
+	date_trunc('milliseconds', s.waiting_trx_age) AS waiting_trx_age,
+	s.waiting_trx_rows_locked,
+	s.waiting_trx_rows_modified,
+	s.waiting_pid,
+	sys.format_statement(s.waiting_query) AS waiting_query,
+	s.waiting_lock_id,
+	s.waiting_lock_mode,
+	s.blocking_trx_id,
+	s.blocking_pid,
+	sys.format_statement(s.blocking_query) AS blocking_query,
+	s.blocking_lock_id,
+	s.blocking_lock_mode,
+	s.blocking_trx_started,
+	date_trunc('milliseconds', s.blocking_trx_age) AS blocking_trx_age,
+	s.blocking_trx_rows_locked,
+	s.blocking_trx_rows_modified,
+	s.sql_kill_blocking_query,
+	s.sql_kill_blocking_connection
+FROM sys."x$innodb_lock_waits" AS s
+ORDER BY s.wait_started;
+COMMENT ON VIEW sys.innodb_lock_waits IS
+	'Waits for rows and transactions, who is in the way, and how to end it';
+COMMENT ON COLUMN sys.innodb_lock_waits.wait_started IS
+	'When the wait began';
+COMMENT ON COLUMN sys.innodb_lock_waits.wait_age IS
+	'How long it has lasted';
+COMMENT ON COLUMN sys.innodb_lock_waits.wait_age_secs IS
+	'The same in seconds';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table IS
+	'Table of the row, as SQL spells it; NULL where not known';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_schema IS
+	'Schema of the table';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_name IS
+	'Table of the row that both want; the partitioned one of a partition';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_partition IS
+	'Partition';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_subpartition IS
+	'Partition of a partition, the innermost one';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_index IS
+	'Index, if an index is locked';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_type IS
+	'RECORD, PAGE or TRANSACTION: the end of one is waited for';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_id IS
+	'Transaction that waits; NULL if it has changed nothing';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_started IS
+	'When it began';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_age IS
+	'How long ago';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_rows_locked IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_rows_modified IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_pid IS
+	'Session that waits';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_query IS
+	'Statement that waits, as pg_stat_activity shows it';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_id IS
+	'Lock that is awaited, see data_locks';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_mode IS
+	'Its mode';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_id IS
+	'Transaction in the way';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_pid IS
+	'Session in the way; NULL for a prepared transaction';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_query IS
+	'Statement it runs; NULL if it idles in its transaction';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_lock_id IS
+	'Lock in the way, see data_locks';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_lock_mode IS
+	'Its mode';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_started IS
+	'When that transaction began, or was prepared';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_age IS
+	'How long ago';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_rows_locked IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_rows_modified IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys.innodb_lock_waits.sql_kill_blocking_query IS
+	'Ends the statement in the way; without effect while the session idles';
+COMMENT ON COLUMN sys.innodb_lock_waits.sql_kill_blocking_connection IS
+	'Ends the session in the way; a prepared transaction: in its own database';
+GRANT SELECT ON sys.innodb_lock_waits TO PUBLIC;
+
+-- Who waits for whom on tables, longest statement first, raw: full texts.
+-- Everything that pg_class lists counts: tables, indexes, views, sequences.
+CREATE VIEW sys."x$schema_table_lock_waits" WITH (security_invoker = true) AS
+SELECT
+	w.object_schema,
+	w.object_name,
+	w.requesting_thread_id AS waiting_thread_id,
+	w.requesting_pid AS waiting_pid,
+	coalesce(wa.usename, wa.backend_type) || coalesce('@' || wt.processlist_host, '') AS waiting_account,
+	w.requesting_lock_mode AS waiting_lock_type,
+	w.requesting_lock_duration AS waiting_lock_duration,
+	wa.query AS waiting_query,
+	floor(extract(epoch FROM clock_timestamp() - wa.query_start))::bigint AS waiting_query_secs,
+	e.rows_affected AS waiting_query_rows_affected,
+	e.rows_examined AS waiting_query_rows_examined,
+	w.blocking_thread_id,
+	w.blocking_pid,
+	coalesce(ba.usename, p.owner, ba.backend_type)
+		|| coalesce('@' || bt.processlist_host, '') AS blocking_account,
+	w.blocking_lock_mode AS blocking_lock_type,
+	w.blocking_lock_duration,
+	'SELECT pg_cancel_backend(' || w.blocking_pid || ')' AS sql_kill_blocking_query,
+	coalesce('SELECT pg_terminate_backend(' || w.blocking_pid || ')',
+		'ROLLBACK PREPARED ' || quote_literal(w.blocking_prepared_name)) AS sql_kill_blocking_connection
+FROM performance_schema.lock_waits AS w
+LEFT JOIN pg_stat_activity AS wa ON wa.pid = w.requesting_pid
+LEFT JOIN pg_stat_activity AS ba ON ba.pid = w.blocking_pid
+LEFT JOIN pg_prepared_xacts AS p ON p.gid = w.blocking_prepared_name
+LEFT JOIN performance_schema.threads AS wt ON wt.thread_id = w.requesting_thread_id
+LEFT JOIN performance_schema.threads AS bt ON bt.thread_id = w.blocking_thread_id
+LEFT JOIN performance_schema.events_statements_current AS e
+	ON e.thread_id = w.requesting_thread_id AND e.event_id = w.requesting_event_id
+WHERE w.locktype = 'relation'
+ORDER BY waiting_query_secs DESC;
+COMMENT ON VIEW sys."x$schema_table_lock_waits" IS
+	'Waits for tables, who is in the way, and how to end it; full texts';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".object_schema IS
+	'Schema of the table';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".object_name IS
+	'Table; in other databases its oid';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_thread_id IS
+	'Thread that waits';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_pid IS
+	'Session that waits';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_account IS
+	'Its user and client host';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_lock_type IS
+	'Mode that it wants';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_lock_duration IS
+	'How long it would hold the lock';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_query IS
+	'Statement that waits, as pg_stat_activity shows it';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_query_secs IS
+	'Seconds since it began';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_query_rows_affected IS
+	'Rows changed by it so far';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_query_rows_examined IS
+	'Rows read by it so far';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".blocking_thread_id IS
+	'Thread in the way';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".blocking_pid IS
+	'Session in the way; NULL for a prepared transaction';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".blocking_account IS
+	'Its user and client host';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".blocking_lock_type IS
+	'Mode that it holds, or asked for earlier';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".blocking_lock_duration IS
+	'How long it holds the lock';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".sql_kill_blocking_query IS
+	'Ends the statement in the way; without effect while the session idles';
+COMMENT ON COLUMN sys."x$schema_table_lock_waits".sql_kill_blocking_connection IS
+	'Ends the session in the way; a prepared transaction: in its own database';
+GRANT SELECT ON sys."x$schema_table_lock_waits" TO PUBLIC;
+
+-- Who waits for whom on tables, longest statement first, for people.
+CREATE VIEW sys.schema_table_lock_waits WITH (security_invoker = true) AS
+SELECT
+	s.object_schema,
+	s.object_name,
+	s.waiting_thread_id,
+	s.waiting_pid,
+	s.waiting_account,
+	s.waiting_lock_type,
+	s.waiting_lock_duration,
+	sys.format_statement(s.waiting_query) AS waiting_query,
+	s.waiting_query_secs,
+	s.waiting_query_rows_affected,
+	s.waiting_query_rows_examined,
+	s.blocking_thread_id,
+	s.blocking_pid,
+	s.blocking_account,
+	s.blocking_lock_type,
+	s.blocking_lock_duration,
+	s.sql_kill_blocking_query,
+	s.sql_kill_blocking_connection
+FROM sys."x$schema_table_lock_waits" AS s
+ORDER BY s.waiting_query_secs DESC;
+COMMENT ON VIEW sys.schema_table_lock_waits IS
+	'Waits for tables, who is in the way, and how to end it';
+COMMENT ON COLUMN sys.schema_table_lock_waits.object_schema IS
+	'Schema of the table';
+COMMENT ON COLUMN sys.schema_table_lock_waits.object_name IS
+	'Table; in other databases its oid';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_thread_id IS
+	'Thread that waits';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_pid IS
+	'Session that waits';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_account IS
+	'Its user and client host';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_type IS
+	'Mode that it wants';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_duration IS
+	'How long it would hold the lock';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query IS
+	'Statement that waits, as pg_stat_activity shows it';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_secs IS
+	'Seconds since it began';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_rows_affected IS
+	'Rows changed by it so far';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_rows_examined IS
+	'Rows read by it so far';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_thread_id IS
+	'Thread in the way';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_pid IS
+	'Session in the way; NULL for a prepared transaction';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_account IS
+	'Its user and client host';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_lock_type IS
+	'Mode that it holds, or asked for earlier';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_lock_duration IS
+	'How long it holds the lock';
+COMMENT ON COLUMN sys.schema_table_lock_waits.sql_kill_blocking_query IS
+	'Ends the statement in the way; without effect while the session idles';
+COMMENT ON COLUMN sys.schema_table_lock_waits.sql_kill_blocking_connection IS
+	'Ends the session in the way; a prepared transaction: in its own database';
+GRANT SELECT ON sys.schema_table_lock_waits TO PUBLIC;
+
+-- Who blocks whom now, as a tree, raw: full texts. Not in MySQL.
+--
+-- Each session that waits, and each one that blocks others without waiting itself, is here once. One
+-- that waits for several hangs below one of them: below a holder of the lock rather than below one
+-- that asked for it earlier, below one that waits itself rather than below a root; blocked_by lists
+-- all of them. So a queue of a thousand sessions has a thousand rows, not one for each path.
+-- Sessions that wait for each other in a circle (until the deadlock detector ends one) hang below
+-- the one with the smallest process id.
+--
+-- A node is a process id, or for a prepared transaction its transaction id below zero.
+CREATE VIEW sys."x$lock_tree" WITH (security_invoker = true) AS
+WITH RECURSIVE waits AS MATERIALIZED (
+	SELECT
+		requesting_pid::bigint AS waiter,
+		coalesce(blocking_pid, -coalesce(blocking_transaction_id, 0)) AS blocker,
+		coalesce(blocking_granted, true) AS hard,
+		coalesce(blocking_pid::text, 'prepared ' || blocking_prepared_name, 'prepared') AS label,
+		*
+	FROM performance_schema.lock_waits
+), wanted AS (
+	SELECT DISTINCT ON (waiter)
+		w.waiter, w.wait_started, w.locktype, w.requesting_lock_mode,
+		CASE w.locktype
+			WHEN 'tuple' THEN 'row ' || w.lock_data || ' of ' || o.name
+			WHEN 'page' THEN w.lock_data || ' of ' || o.name
+			WHEN 'advisory' THEN 'advisory lock ' || o.name
+			ELSE concat_ws(' of ', lower(w.object_type) || coalesce(' ' || w.lock_data, ''), o.name)
+		END AS object
+	FROM waits AS w
+	CROSS JOIN LATERAL (SELECT CASE WHEN w.object_schema IS NULL THEN w.object_name
+		ELSE concat_ws('.', quote_ident(w.object_schema), quote_ident(w.object_name)) END) AS o (name)
+	ORDER BY w.waiter, w.wait_started
+), edges AS MATERIALIZED (
+	SELECT waiter, blocker, bool_or(hard) AS hard, min(label) AS label,
+		min(blocking_prepared_name) AS gid
+	FROM waits
+	GROUP BY waiter, blocker
+), holders AS MATERIALIZED (
+	SELECT waiter, array_agg(blocker) FILTER (WHERE hard) AS blockers,
+		string_agg(label, ', ' ORDER BY hard DESC, blocker) AS blocked_by
+	FROM edges
+	GROUP BY waiter
+), kept AS MATERIALIZED (
+	-- Without those in the same queue, which are held up by the same: a queue has many pairs.
+	SELECT e.*, b.waiter IS NOT NULL AS waits_too
+	FROM edges AS e
+	JOIN holders AS h ON h.waiter = e.waiter
+	LEFT JOIN holders AS b ON b.waiter = e.blocker
+	WHERE e.hard OR h.blockers IS NULL OR NOT coalesce(b.blockers, '{}') <@ h.blockers
+), behind AS (
+	SELECT blocker, waiter FROM kept
+	UNION
+	SELECT b.blocker, k.waiter FROM behind AS b JOIN kept AS k ON k.blocker = b.waiter
+), counts AS MATERIALIZED (
+	SELECT blocker AS node, count(*) FILTER (WHERE waiter <> blocker) AS sessions,
+		bool_or(waiter = blocker) AS in_cycle
+	FROM behind
+	GROUP BY blocker
+), parents AS MATERIALIZED (
+	SELECT DISTINCT ON (k.waiter) k.waiter, k.blocker,
+		(extract(epoch FROM w.wait_started) * 1000000)::bigint AS since
+	FROM kept AS k
+	JOIN wanted AS w ON w.waiter = k.waiter
+	ORDER BY k.waiter, k.hard DESC, k.waits_too DESC, k.blocker
+), ancestors AS (
+	SELECT waiter, blocker FROM parents
+	UNION
+	SELECT c.waiter, p.blocker FROM ancestors AS c JOIN parents AS p ON p.waiter = c.blocker
+), roots AS (
+	SELECT DISTINCT blocker AS node, label, gid FROM kept WHERE NOT waits_too
+	UNION ALL
+	-- The head of a circle: of those that are their own ancestors the smallest.
+	SELECT waiter, waiter::text, NULL
+	FROM ancestors
+	GROUP BY waiter
+	HAVING bool_or(waiter = blocker) AND waiter = min(blocker)
+), tree AS (
+	SELECT node AS root, node, 0 AS depth, ARRAY[node] AS nodes, '{}'::bigint[] AS position,
+		label AS path, label, gid
+	FROM roots
+	UNION ALL
+	SELECT t.root, p.waiter, t.depth + 1, t.nodes || p.waiter, t.position || p.since || p.waiter,
+		t.path || ' > ' || p.waiter, p.waiter::text, NULL
+	FROM tree AS t
+	JOIN parents AS p ON p.blocker = t.node
+	WHERE p.waiter <> ALL (t.nodes)
+)
+SELECT
+	CASE WHEN t.root > 0 THEN t.root::integer END AS root_pid,
+	t.depth,
+	t.path,
+	t.label AS session,
+	CASE WHEN t.node > 0 THEN t.node::integer END AS pid,
+	coalesce(a.usename, p.owner, a.backend_type) AS user_name,
+	coalesce(a.datname, p.database)::text AS database_name,
+	CASE WHEN t.node < 0 THEN 'prepared' ELSE a.state END AS state,
+	coalesce(c.sessions, 0) AS blocked,
+	h.blocked_by,
+	coalesce(c.in_cycle, false) AS in_cycle,
+	l.wait_started,
+	clock_timestamp() - l.wait_started AS wait_age,
+	l.locktype,
+	l.requesting_lock_mode AS lock_mode,
+	l.object AS locked_object,
+	coalesce(a.xact_start, p.prepared) AS transaction_started,
+	clock_timestamp() - coalesce(a.xact_start, p.prepared) AS transaction_age,
+	a.query,
+	'SELECT pg_cancel_backend(' || CASE WHEN t.node > 0 THEN t.node END || ')' AS sql_kill_query,
+	CASE WHEN t.node > 0 THEN 'SELECT pg_terminate_backend(' || t.node || ')'
+		ELSE 'ROLLBACK PREPARED ' || quote_literal(p.gid) END AS sql_kill_connection
+FROM tree AS t
+LEFT JOIN counts AS c ON c.node = t.node
+LEFT JOIN wanted AS l ON l.waiter = t.node
+LEFT JOIN holders AS h ON h.waiter = t.node
+LEFT JOIN pg_stat_activity AS a ON a.pid = t.node
+LEFT JOIN pg_prepared_xacts AS p ON p.gid = t.gid
+LEFT JOIN counts AS rc ON rc.node = t.root
+ORDER BY rc.sessions DESC, t.root, t.position;
+COMMENT ON VIEW sys."x$lock_tree" IS
+	'Who blocks whom now, as a tree: roots wait for nobody; full texts';
+COMMENT ON COLUMN sys."x$lock_tree".root_pid IS
+	'Session at the root: ending it helps; NULL for a prepared transaction';
+COMMENT ON COLUMN sys."x$lock_tree".depth IS
+	'0 = root';
+COMMENT ON COLUMN sys."x$lock_tree".path IS
+	'The sessions from the root to this one';
+COMMENT ON COLUMN sys."x$lock_tree".session IS
+	'Process id, or name of a prepared transaction';
+COMMENT ON COLUMN sys."x$lock_tree".pid IS
+	'Process id; NULL for a prepared transaction';
+COMMENT ON COLUMN sys."x$lock_tree".user_name IS
+	'User; what it does if it is no client';
+COMMENT ON COLUMN sys."x$lock_tree".database_name IS
+	'Database';
+COMMENT ON COLUMN sys."x$lock_tree".state IS
+	'As in pg_stat_activity, or prepared';
+COMMENT ON COLUMN sys."x$lock_tree".blocked IS
+	'Sessions that wait for this one, directly or through others';
+COMMENT ON COLUMN sys."x$lock_tree".blocked_by IS
+	'All it waits for, also those that asked earlier for the same lock';
+COMMENT ON COLUMN sys."x$lock_tree".in_cycle IS
+	'Does it wait for itself through others, a deadlock?';
+COMMENT ON COLUMN sys."x$lock_tree".wait_started IS
+	'When the wait began; NULL for a root';
+COMMENT ON COLUMN sys."x$lock_tree".wait_age IS
+	'How long it has lasted';
+COMMENT ON COLUMN sys."x$lock_tree".locktype IS
+	'Kind of lock that it waits for, as in pg_locks';
+COMMENT ON COLUMN sys."x$lock_tree".lock_mode IS
+	'Mode that it wants';
+COMMENT ON COLUMN sys."x$lock_tree".locked_object IS
+	'What it wants: table, key of an advisory lock, transaction';
+COMMENT ON COLUMN sys."x$lock_tree".transaction_started IS
+	'When its transaction began, or was prepared';
+COMMENT ON COLUMN sys."x$lock_tree".transaction_age IS
+	'How long ago';
+COMMENT ON COLUMN sys."x$lock_tree".query IS
+	'Statement as pg_stat_activity shows it: the last one if idle';
+COMMENT ON COLUMN sys."x$lock_tree".sql_kill_query IS
+	'Ends its statement; without effect while it idles';
+COMMENT ON COLUMN sys."x$lock_tree".sql_kill_connection IS
+	'Ends it; a prepared transaction: in its own database';
+GRANT SELECT ON sys."x$lock_tree" TO PUBLIC;
+
+-- Who blocks whom now, as a tree, for people. Not in MySQL.
+CREATE VIEW sys.lock_tree WITH (security_invoker = true) AS
+SELECT
+	s.root_pid,
+	s.depth,
+	s.path,
+	repeat('    ', s.depth) || s.session AS session,
+	s.pid,
+	s.user_name,
+	s.database_name,
+	s.state,
+	s.blocked,
+	s.blocked_by,
+	s.in_cycle,
+	s.wait_started,
+	date_trunc('milliseconds', s.wait_age) AS wait_age,
+	s.locktype,
+	s.lock_mode,
+	s.locked_object,
+	s.transaction_started,
+	date_trunc('milliseconds', s.transaction_age) AS transaction_age,
+	sys.format_statement(s.query) AS query,
+	s.sql_kill_query,
+	s.sql_kill_connection
+FROM sys."x$lock_tree" AS s;
+COMMENT ON VIEW sys.lock_tree IS
+	'Who blocks whom now, as a tree: roots wait for nobody';
+COMMENT ON COLUMN sys.lock_tree.root_pid IS
+	'Session at the root: ending it helps; NULL for a prepared transaction';
+COMMENT ON COLUMN sys.lock_tree.depth IS
+	'0 = root';
+COMMENT ON COLUMN sys.lock_tree.path IS
+	'The sessions from the root to this one';
+COMMENT ON COLUMN sys.lock_tree.session IS
+	'Process id, or name of a prepared transaction';
+COMMENT ON COLUMN sys.lock_tree.pid IS
+	'Process id; NULL for a prepared transaction';
+COMMENT ON COLUMN sys.lock_tree.user_name IS
+	'User; what it does if it is no client';
+COMMENT ON COLUMN sys.lock_tree.database_name IS
+	'Database';
+COMMENT ON COLUMN sys.lock_tree.state IS
+	'As in pg_stat_activity, or prepared';
+COMMENT ON COLUMN sys.lock_tree.blocked IS
+	'Sessions that wait for this one, directly or through others';
+COMMENT ON COLUMN sys.lock_tree.blocked_by IS
+	'All it waits for, also those that asked earlier for the same lock';
+COMMENT ON COLUMN sys.lock_tree.in_cycle IS
+	'Does it wait for itself through others, a deadlock?';
+COMMENT ON COLUMN sys.lock_tree.wait_started IS
+	'When the wait began; NULL for a root';
+COMMENT ON COLUMN sys.lock_tree.wait_age IS
+	'How long it has lasted';
+COMMENT ON COLUMN sys.lock_tree.locktype IS
+	'Kind of lock that it waits for, as in pg_locks';
+COMMENT ON COLUMN sys.lock_tree.lock_mode IS
+	'Mode that it wants';
+COMMENT ON COLUMN sys.lock_tree.locked_object IS
+	'What it wants: table, key of an advisory lock, transaction';
+COMMENT ON COLUMN sys.lock_tree.transaction_started IS
+	'When its transaction began, or was prepared';
+COMMENT ON COLUMN sys.lock_tree.transaction_age IS
+	'How long ago';
+COMMENT ON COLUMN sys.lock_tree.query IS
+	'Statement as pg_stat_activity shows it: the last one if idle';
+COMMENT ON COLUMN sys.lock_tree.sql_kill_query IS
+	'Ends its statement; without effect while it idles';
+COMMENT ON COLUMN sys.lock_tree.sql_kill_connection IS
+	'Ends it; a prepared transaction: in its own database';
+GRANT SELECT ON sys.lock_tree TO PUBLIC;
 

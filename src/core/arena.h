@@ -99,6 +99,14 @@ typedef struct PfsLongRing
 	PFS_ALIGNED uint64_t next;	/* next unclaimed position; writers: all, by addition */
 } PfsLongRing;
 
+/* Which rows of a map of objects are taken, see object.c. */
+typedef struct PfsObjectRows
+{
+	PFS_ALIGNED uint32_t lock;	/* 1 while somebody adds or removes a row; writers: all, by CAS */
+	uint32_t	used;			/* rows taken so far, those given back included */
+	uint32_t	free;			/* first row given back + 1; writer: holder of the lock */
+} PfsObjectRows;
+
 typedef struct PfsArena
 {
 	uint64_t	magic;
@@ -179,6 +187,7 @@ typedef struct PfsArena
 	uint64_t	moves_begun;	/* roll-ups of parents under the lock */
 	uint64_t	moves_done;
 	PFS_ALIGNED uint64_t digest_alloc;	/* generation << 32 | entries handed out */
+	PfsObjectRows object_rows[2];	/* files, tables: PfsObjectMap */
 	PFS_ALIGNED uint64_t loss[PFS_LOSSES];
 	uint64_t	calls_total[128];	/* libc calls of threads that have gone; PFS_CALL_COUNTERS */
 	PfsLongRing statements_long_ring;

@@ -237,6 +237,27 @@ pfs_history_lock_wait(PfsSession *session, const PfsLockWait *wait)
 	add_long(session, &session->lock_waits, lock_waits_ring(session->arena), wait, sizeof(*wait));
 }
 
+bool
+pfs_statement_read(PfsArena *arena, PfsThread *thread, uint32_t place, PfsStatementEvent *to,
+				   size_t bytes)
+{
+	uint32_t	slots = arena->sizes.statement_stack + arena->sizes.statements_history;
+
+	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	{
+		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
+		uint32_t	slot = pfs_load(&pfs_thread_shown(arena, thread)[place]);
+
+		if (slot < slots)
+			pfs_copy_words(to, pfs_thread_statement(arena, thread, slot), bytes);
+		if (pfs_seq_read_ok(&thread->seq, begin))
+			return slot < slots && to->head.state != PFS_EVENT_EMPTY;
+		pfs_cpu_pause();
+	}
+	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
+	return false;
+}
+
 /* Texts are good unless the ring has been claimed past them. */
 static bool
 text_survives(const PfsArena *arena, uint64_t position)

@@ -88,6 +88,13 @@ extern void pfs_history_wait(PfsSession *session, const PfsWaitEvent *event, uin
 /* Adds a lock wait to lock_waits_history_long.  Owner only. */
 extern void pfs_history_lock_wait(PfsSession *session, const PfsLockWait *wait);
 
+/*
+ * Copies the statement shown at a place of a thread's stack, or behind it of its history; as many
+ * bytes of its slot as asked for.  False when there is none.
+ */
+extern bool pfs_statement_read(PfsArena *arena, PfsThread *thread, uint32_t place,
+							   PfsStatementEvent *to, size_t bytes);
+
 /* Row at a position of a long ring, copied whole; false when it is empty, or (counted) unstable. */
 extern bool pfs_long_statement_read(PfsArena *arena, uint32_t row, PfsStatementEvent *event,
 									char *text);

@@ -123,27 +123,6 @@ pfs_read_thread(PfsArena *arena, PfsThread *thread, void *to, const void *from, 
 }
 
 bool
-pfs_read_statement(PfsArena *arena, PfsThread *thread, uint32_t place, PfsStatementEvent *to,
-				   size_t bytes)
-{
-	uint32_t	slots = arena->sizes.statement_stack + arena->sizes.statements_history;
-
-	for (int i = 0; i < PFS_READ_RETRIES; i++)
-	{
-		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
-		uint32_t	slot = pfs_load(&pfs_thread_shown(arena, thread)[place]);
-
-		if (slot < slots)
-			pfs_copy_words(to, pfs_thread_statement(arena, thread, slot), bytes);
-		if (pfs_seq_read_ok(&thread->seq, begin))
-			return slot < slots && to->head.state != PFS_EVENT_EMPTY;
-		pfs_cpu_pause();
-	}
-	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
-	return false;
-}
-
-bool
 pfs_parse_yes_no(const char *text, uint8_t *value)
 {
 	if (text == NULL || (strcmp(text, "YES") != 0 && strcmp(text, "NO") != 0))

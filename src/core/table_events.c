@@ -184,7 +184,7 @@ scan_statement_slots(PfsScan *scan, PfsThread *thread, uint32_t first, uint32_t 
 
 	for (uint32_t i = first; i < first + count; i++)
 	{
-		if (!pfs_read_statement(arena, thread, i, copy, bytes))
+		if (!pfs_statement_read(arena, thread, i, copy, bytes))
 			continue;
 		copy->text_length = pfs_min(copy->text_length, arena->sizes.sql_text_length);
 		copy->message_length = pfs_min(copy->message_length, (uint32_t) PFS_MESSAGE_LENGTH);

@@ -42,10 +42,6 @@ extern bool pfs_scan_sees_user(const PfsScan *scan, PfsRef user);
 extern bool pfs_read_thread(PfsArena *arena, PfsThread *thread, void *to, const void *from,
 							size_t bytes);
 
-/* Copies the statement shown at a place of the stack or history; false when there is none. */
-extern bool pfs_read_statement(PfsArena *arena, PfsThread *thread, uint32_t place,
-							   PfsStatementEvent *to, size_t bytes);
-
 /* YES / NO in an edit; false when it is neither. */
 extern bool pfs_parse_yes_no(const char *text, uint8_t *value);
 

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "core/history.h"
 #include "core/registry.h"
 #include "core/rollup.h"
 
@@ -75,7 +76,7 @@ running_text(PfsScan *scan, PfsThread *thread, uint64_t thread_id)
 	PfsStatementEvent *copy = scan->alloc(scan, bytes);
 
 	for (uint32_t i = 0; i < scan->arena->sizes.statement_stack; i++)
-		if (pfs_read_statement(scan->arena, thread, i, copy, bytes) &&
+		if (pfs_statement_read(scan->arena, thread, i, copy, bytes) &&
 			copy->head.state == PFS_EVENT_RUNNING && copy->level == 0 &&
 			copy->head.thread_id == thread_id)
 			return (PfsText) {pfs_statement_text(copy),

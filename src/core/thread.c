@@ -166,12 +166,11 @@ name_of(PfsArena *arena, const char *text)
 static void
 describe(PfsArena *arena, PfsThread *thread, const PfsThreadInfo *info)
 {
-	PfsThread  *leader = info->leader_pid != 0 ? pfs_thread_by_pid(arena, info->leader_pid) : NULL;
 	size_t		program_length = info->program ? strlen(info->program) : 0;
 
 	pfs_store(&thread->processlist_id,
 			  pfs_thread_class(arena, info->class)->foreground ? info->pid : 0);
-	pfs_store(&thread->parent_thread_id, leader != NULL ? pfs_load(&leader->thread_id) : 0);
+	pfs_store(&thread->parent_thread_id, 0);
 	pfs_store(&thread->class, info->class);
 	pfs_store(&thread->user, name_of(arena, info->user));
 	pfs_store(&thread->host, name_of(arena, info->host));
@@ -207,7 +206,9 @@ pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info)
 	if (pfs_load(&thread->seq) & 1)
 		pfs_store(&thread->seq, pfs_load(&thread->seq) + 1);	/* predecessor died inside */
 	fold_objects(arena, thread);	/* of a predecessor that could not */
-	locked = pfs_rollup_lock(arena, true);
+	locked = pfs_rollup_lock(arena, !info->hurried);
+	if (!locked && info->hurried)
+		return NULL;
 	if (!locked && thread->thread_id != 0)
 	{
 		pfs_lose(arena, PFS_LOSS_THREADS);	/* never show a predecessor's numbers */
@@ -232,6 +233,15 @@ pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info)
 	if (locked)
 		pfs_rollup_unlock(arena);
 	return thread;
+}
+
+void
+pfs_thread_set_leader(PfsArena *arena, PfsThread *thread, uint32_t pid)
+{
+	PfsThread  *leader = pfs_thread_by_pid(arena, pid);
+
+	if (leader != NULL)
+		pfs_store(&thread->parent_thread_id, pfs_load(&leader->thread_id));
 }
 
 void

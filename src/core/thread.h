@@ -252,15 +252,18 @@ typedef struct PfsThreadInfo
 	uint32_t	database_id;
 	int32_t		encoding;
 	uint8_t		connection_type;
-	uint32_t	leader_pid;		/* of a parallel worker, else 0 */
+	bool		hurried;		/* must not sleep for the roll-up lock, see rollup.h */
 } PfsThreadInfo;
 
 /*
  * Takes the slot: folds what a dead predecessor left, gives a new thread id, applies setup_actors
- * or setup_threads.  Waits up to a second for the roll-up lock.  Owner only; NULL when slot is
- * out of range (counted).
+ * or setup_threads.  Waits up to a second for the roll-up lock, unless hurried.  Owner only; NULL
+ * when slot is out of range (counted), or when a hurried caller should try again.
  */
 extern PfsThread *pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info);
+
+/* The process turns out to be a parallel worker of this one. */
+extern void pfs_thread_set_leader(PfsArena *arena, PfsThread *thread, uint32_t pid);
 
 /* Moves the statistics up to the account and frees the slot.  Owner only. */
 extern void pfs_thread_detach(PfsArena *arena, PfsThread *thread);

@@ -159,7 +159,7 @@ pfs_wait_hand_over(PfsSession *session, PfsStatement *statement)
 
 	if (statement->event->digest != PFS_DIGEST_NONE)
 		pfs_digest_wait_add(session->arena, session->thread, statement->event->digest,
-							pfs_load(&session->arena->digest_generation), totals);
+							statement->event->digest_generation, totals);
 	for (uint32_t i = 0; parent != NULL && i < totals->used; i++)
 		add_total(session, &parent->waits, totals->wait[i], &totals->stat[i]);
 	if (parent != NULL)

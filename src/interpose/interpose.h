@@ -37,6 +37,7 @@ typedef struct PfsCallType
 	const char *symbol;
 	uint8_t		operation;		/* PfsOperation */
 	uint8_t		target;			/* PfsCallTarget */
+	bool		bytes;			/* a result that is not negative counts bytes */
 } PfsCallType;
 
 extern const PfsCallType pfs_call_types[PFS_CALLS];
@@ -53,9 +54,12 @@ typedef struct PfsCall
 
 /*
  * Who wants to know.  begin returns false when this call is of no interest: end is then not
- * called.  Both may be called in a signal handler and inside each other; they must not fail, block
- * or allocate.  result is what the call returned (-1 = failed, errno is still set, for a pointer
- * 0 = failed and 1 = success); errno is restored after end.
+ * called.  Nor is it when a signal handler jumps out of the call.  Both may be called in a signal
+ * handler and inside each other; they must not fail, block or allocate.  result is what the call
+ * returned (-1 = failed, errno is still set, for a pointer 0 = failed and 1 = success); errno is
+ * restored after begin and after end.  Only calls of the thread that installed are observed (in a
+ * child: of the one that forked), so that the observer needs no protection against threads that
+ * libraries start.
  */
 typedef struct PfsCallObserver
 {
@@ -78,12 +82,13 @@ typedef enum PfsSlotState
 	PFS_SLOT_UNRESOLVED,		/* the dynamic linker does not know the symbol */
 	PFS_SLOT_PROTECTED,			/* the page could not be made writable */
 	PFS_SLOT_OVERWRITTEN,		/* patched, but somebody has changed the slot since */
-	PFS_SLOT_OFF				/* wait_timing = off */
+	PFS_SLOT_OFF,				/* wait_timing = off */
+	PFS_SLOT_DIFFERS			/* left alone: holds another function than the first slot of the symbol */
 } PfsSlotState;
 
 typedef struct PfsSlot
 {
-	const char *object;			/* file name of the executable or library */
+	const char *object;			/* path of the executable or library */
 	const char *symbol;			/* as in the object's symbol table, without version */
 	uint32_t	number;			/* PfsCallNumber */
 	PfsSlotState state;
@@ -100,6 +105,15 @@ extern uint32_t pfs_interpose_install(void);
 
 /* Records that nothing is patched on purpose: every import shows PFS_SLOT_OFF. */
 extern void pfs_interpose_refuse(void);
+
+/*
+ * Patches libraries that came by another way than the executable's dlopen.  Not in a signal
+ * handler.  Nothing before install or after refuse.
+ */
+extern void pfs_interpose_libraries(void);
+
+/* Slots that were left alone because there was no room to remember them. */
+extern uint32_t pfs_interpose_slots_lost(void);
 
 /* Slot by number, as it is now in this process (states are checked anew); false after the last. */
 extern bool pfs_interpose_slot(uint32_t number, PfsSlot *slot);

@@ -47,16 +47,14 @@ static struct
 
 void	   *pfs_call_real[PFS_CALLS];
 
-/* A signal handler may come between any two of these: it sees a word that is 0, or all of the new. */
+/* A signal handler that comes in between sees a word that is 0; other threads are turned away. */
 void
 pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, uint32_t mask)
 {
 	pfs_store(&watch.word, &never);
-	pfs_fence();
-	pfs_store(&watch.observer, observer == NULL ? &nobody : observer);
-	pfs_store(&watch.mask, mask);
-	if (word != NULL)
-		pfs_store_release(&watch.word, word);	/* for handlers; threads are turned away below */
+	pfs_store_release(&watch.observer, observer == NULL ? &nobody : observer);
+	pfs_store_release(&watch.mask, mask);
+	pfs_store_release(&watch.word, word == NULL ? &never : word);
 }
 
 void

@@ -15,6 +15,7 @@
 #include "pg/pg_guc.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_wait.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
@@ -52,14 +53,20 @@ resolve_sizes(void)
 	sizes.objects = sized(pfs_guc_setup_objects_size, 128);
 	sizes.instruments = pfs_pg_instrument_count();
 	sizes.statement_classes = pfs_pg_statement_class_count();
-	sizes.thread_classes = PFS_PG_THREAD_CLASSES;
+	sizes.thread_classes = pfs_pg_thread_class_count();
 	sizes.errors = pfs_pg_error_count();
+	sizes.waits = pfs_pg_wait_count();
 	sizes.statement_stack = (uint32) pfs_guc_max_statement_stack;
 	sizes.statements_history = sized(pfs_guc_statements_history_size, tiny ? 5 : 10);
 	sizes.statements_history_long = sized(pfs_guc_statements_history_long_size, tiny ? 1000 : 10000);
 	sizes.transactions_history = sized(pfs_guc_transactions_history_size, tiny ? 5 : 10);
 	sizes.transactions_history_long = sized(pfs_guc_transactions_history_long_size,
 											tiny ? 1000 : 10000);
+	sizes.waits_history = sized(pfs_guc_waits_history_size, tiny ? 5 : 10);
+	sizes.waits_history_long = sized(pfs_guc_waits_history_long_size, tiny ? 1000 : 10000);
+	sizes.lock_waits_history = sized(pfs_guc_lock_waits_history_long_size, tiny ? 64 : 256);
+	sizes.files = sized(pfs_guc_files_size, tiny ? 1000 : 2000);
+	sizes.tables = sized(pfs_guc_tables_size, tiny ? 1000 : 2000);
 	sizes.digests = sized(pfs_guc_digests_size, tiny ? 5000 : 10000);
 	sizes.sql_text_length = (uint32) pfs_guc_max_sql_text_length;
 	sizes.digest_length = (uint32) pfs_guc_max_digest_length;

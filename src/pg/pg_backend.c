@@ -4,6 +4,8 @@
  */
 #include "pg/pg_port.h"
 
+#include <errno.h>
+
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
@@ -17,6 +19,7 @@
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_wait.h"
 #include "postmaster/autovacuum.h"
 #include "replication/walsender.h"
 #include "storage/ipc.h"
@@ -28,6 +31,7 @@
 #include "utils/timestamp.h"
 
 PfsSession	pfs_session;
+bool		pfs_pg_ready = false;
 bool		pfs_pg_has_client = false;
 
 static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
@@ -54,33 +58,10 @@ pfs_pg_detach(int code, Datum arg)
 		return;
 	pfs_pg_finish_ended();
 	pfs_pg_forget_level(0, 0, NULL);
+	pfs_pg_wait_detach();
 	pfs_session.thread = NULL;
 	refused_pid = MyProcPid;
 	pfs_thread_detach(pfs_session.arena, thread);
-}
-
-static PfsPgThreadClass
-thread_class(void)
-{
-	if (IsParallelWorker())
-		return PFS_PG_THREAD_PARALLEL_WORKER;
-	if (am_walsender)
-		return PFS_PG_THREAD_WALSENDER;
-	switch (MyBackendType)
-	{
-		case B_BACKEND:
-			return PFS_PG_THREAD_CLIENT;
-		case B_WAL_SENDER:
-			return PFS_PG_THREAD_WALSENDER;
-		case B_AUTOVAC_WORKER:
-			return PFS_PG_THREAD_AUTOVACUUM_WORKER;
-		case B_AUTOVAC_LAUNCHER:
-			return PFS_PG_THREAD_AUTOVACUUM_LAUNCHER;
-		case B_BG_WORKER:
-			return PFS_PG_THREAD_BACKGROUND_WORKER;
-		default:
-			return PFS_PG_THREAD_OTHER;
-	}
 }
 
 #define CONNECTION_NONE 0
@@ -124,27 +105,42 @@ describe_client(Port *port, PfsThreadInfo *info, char *host, size_t size)
 	info->host = host;
 }
 
-/* The process must have a PGPROC, and must not be one that only helps another. */
+/* The process must have a PGPROC. */
 static bool
 can_attach(void)
 {
 	return pfs_arena != NULL && refused_pid != MyProcPid && MyProc != NULL && IsUnderPostmaster &&
-		!IsParallelWorker() && !proc_exit_inprogress;
+		!proc_exit_inprogress;
 }
 
-bool
-pfs_pg_attach(void)
+/* One row of socket_instances. */
+static void
+describe_socket(PfsSocket *socket, const char *address)
+{
+	char		port[NI_MAXSERV] = "0";
+
+	if (MyProcPort->raddr.addr.ss_family != AF_UNIX)
+		pg_getnameinfo_all(&MyProcPort->raddr.addr, MyProcPort->raddr.salen, NULL, 0, port,
+						   sizeof(port), NI_NUMERICSERV);
+	pfs_zero_words(socket, sizeof(*socket));
+	socket->fd = (int32) MyProcPort->sock;
+	socket->epoch = pfs_load_acquire(&pfs_arena->reset_now);
+	socket->port = (uint16) atoi(port);
+	strlcpy(socket->address, address, sizeof(socket->address));
+	pfs_store_release(&socket->used, 1);
+}
+
+/* patient: may sleep for the roll-up lock and allocate. */
+static bool
+attach(bool patient)
 {
 	PfsThreadInfo info = {0};
 	char		host[NI_MAXHOST];
 
-	if (!can_attach())
-		return false;
 	pfs_session.arena = pfs_arena;
-	pfs_host_isolation_name = isolation_name;
-	pfs_host_connection_type = connection_type_name;
+	info.hurried = !patient;
 	info.pid = (uint32) MyProcPid;
-	info.class = thread_class();
+	info.class = pfs_pg_thread_class();
 	info.database_id = MyDatabaseId;
 	info.encoding = GetDatabaseEncoding();
 	pfs_pg_has_client = MyProcPort != NULL && !am_walsender;
@@ -152,15 +148,66 @@ pfs_pg_attach(void)
 		describe_client(MyProcPort, &info, host, sizeof(host));
 	pfs_session.thread = pfs_thread_attach(pfs_arena, pfs_pg_process_number(), &info);
 	if (pfs_session.thread == NULL)
-	{
-		refused_pid = MyProcPid;
 		return false;
-	}
 	on_shmem_exit(pfs_pg_detach, (Datum) 0);
+	if (MyProcPort != NULL)
+		describe_socket(&pfs_session.thread->socket, host);
+	pfs_pg_wait_attach();
+	return true;
+}
+
+/* What needs memory of the server's. */
+static void
+attach_hooks(void)
+{
 	pfs_pg_error_attach();
 	pfs_pg_protocol_attach();
 	pfs_pg_routine_attach();
+}
+
+bool
+pfs_pg_attach(void)
+{
+	if (pfs_session.thread == NULL)
+	{
+		if (!can_attach())
+			return false;
+		if (!attach(true))
+		{
+			refused_pid = MyProcPid;
+			return false;
+		}
+	}
+	if (pfs_pg_ready)
+		return true;
+	attach_hooks();
+	pfs_pg_ready = true;
+	if (IsParallelWorker() && pfs_session.thread->parent_thread_id == 0 &&
+		MyProc->lockGroupLeader != NULL)
+		pfs_thread_set_leader(pfs_arena, pfs_session.thread, (uint32) MyProc->lockGroupLeader->pid);
 	return true;
+}
+
+#define CALLS_BETWEEN_ATTEMPTS 64
+
+/*
+ * From inside a libc call: no sleep, no allocation.  Sessions with a client are attached when they
+ * are authenticated; the others, auxiliary processes among them, here.
+ */
+bool
+pfs_pg_attach_in_call(void)
+{
+	static uint32 attempts = 0;
+	int			saved_errno = errno;
+	bool		attached;
+
+	if (!can_attach() || MyProcPort != NULL || MyBackendType == B_INVALID ||
+		(pfs_load(&pfs_arena->gate) & PFS_GATE_CALLS) == 0 ||
+		attempts++ % CALLS_BETWEEN_ATTEMPTS != 0)
+		return false;
+	attached = attach(false);
+	errno = saved_errno;
+	return attached;
 }
 
 /* Database and encoding are known only after authentication: completed by the first statement. */
@@ -291,4 +338,6 @@ pfs_pg_backend_install(void)
 {
 	prev_ClientAuthentication_hook = ClientAuthentication_hook;
 	ClientAuthentication_hook = pfs_hook_ClientAuthentication;
+	pfs_host_isolation_name = isolation_name;
+	pfs_host_connection_type = connection_type_name;
 }

@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "optimizer/pathnode.h"
 #include "pgstat.h"
+#include "storage/lock.h"
 #include "storage/proc.h"
 #include "utils/rel.h"
 
@@ -107,6 +108,74 @@ pfs_pg_tuples_fetched(Relation relation)
 #define PFS_SQL_FUNCTION(name) \
 	extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
 	PG_FUNCTION_INFO_V1(name)
+
+/* 17: numbers of processes; see pfs_pg_process_number. */
+static inline uint32
+pfs_pg_number_of_proc(PGPROC *proc)
+{
+#if PG_VERSION_NUM >= 170000
+	return (uint32) GetNumberFromPGProc(proc);
+#else
+	return (uint32) proc->pgprocno;
+#endif
+}
+
+/* 16: relfilenodes became relfilenumbers. */
+#if PG_VERSION_NUM >= 160000
+#include "utils/relfilenumbermap.h"
+#define pfs_pg_relation_of_file(space, number) RelidByRelfilenumber(space, number)
+#else
+#include "utils/relfilenodemap.h"
+#define pfs_pg_relation_of_file(space, number) RelidByRelfilenode(space, number)
+#endif
+
+/* Does this holder of a lock stand in the way of who wants these modes? */
+static inline bool
+pfs_pg_blocks(const PROCLOCK *holder, LOCKMASK conflicts, const PGPROC *waiter)
+{
+	PGPROC	   *proc = holder->tag.myProc;
+
+	return proc != waiter && (holder->holdMask & conflicts) != 0 &&
+		(proc->lockGroupLeader == NULL || proc->lockGroupLeader != waiter->lockGroupLeader);
+}
+
+/*
+ * The first process that holds a lock in a mode that conflicts with what this one waits for, or
+ * NULL.  The lock's partition is locked.  16: queues in shared memory became dlists.
+ */
+static inline PGPROC *
+pfs_pg_lock_holder(LOCK *lock, const PGPROC *waiter)
+{
+	LOCKMASK	conflicts = GetLocksMethodTable(lock)->conflictTab[waiter->waitLockMode];
+
+#if PG_VERSION_NUM >= 160000
+	dlist_iter	at;
+
+	dlist_foreach(at, &lock->procLocks)
+	{
+		PROCLOCK   *holder = dlist_container(PROCLOCK, lockLink, at.cur);
+
+		if (pfs_pg_blocks(holder, conflicts, waiter))
+			return holder->tag.myProc;
+	}
+#else
+	SHM_QUEUE  *head = &lock->procLocks;
+	PROCLOCK   *holder = (PROCLOCK *) SHMQueueNext(head, head, offsetof(PROCLOCK, lockLink));
+
+	for (; holder != NULL;
+		 holder = (PROCLOCK *) SHMQueueNext(head, &holder->lockLink, offsetof(PROCLOCK, lockLink)))
+		if (pfs_pg_blocks(holder, conflicts, waiter))
+			return holder->tag.myProc;
+#endif
+	return NULL;
+}
+
+/* 16: the number of backend types got a name. */
+#if PG_VERSION_NUM >= 160000
+#define PFS_PG_BACKEND_TYPES BACKEND_NUM_TYPES
+#else
+#define PFS_PG_BACKEND_TYPES (B_LOGGER + 1)
+#endif
 
 /* 17: fdw_restrictinfo (none here); 18: disabled_nodes (none here). */
 static inline ForeignPath *

@@ -13,13 +13,22 @@
 
 #define PREFIX "performance_schema."
 
+static const struct config_enum_entry timing_options[] = {
+	{"auto", PFS_TIMING_AUTO, false},
+	{"sampled", PFS_TIMING_SAMPLED, false},
+	{"off", PFS_TIMING_OFF, false},
+	{NULL, 0, false},
+};
+
 #define PFS_BOOL(variable, name, boot, context, doc) bool pfs_guc_##variable = boot;
 #define PFS_SIZE(variable, name, boot, min, max, context, doc) int pfs_guc_##variable = boot;
 #define PFS_TEXT(variable, name, boot, context, doc) char *pfs_guc_##variable = NULL;
+#define PFS_CHOICE(variable, name, boot, options, context, doc) int pfs_guc_##variable = boot;
 #include "pg/guc.def"
 #undef PFS_BOOL
 #undef PFS_SIZE
 #undef PFS_TEXT
+#undef PFS_CHOICE
 
 /* One setting per consumer: performance_schema.consumer_<name>. */
 static bool consumer_on[PFS_CONSUMERS];
@@ -143,10 +152,14 @@ pfs_guc_define(void)
 #define PFS_TEXT(variable, name, boot, context, doc) \
 	DefineCustomStringVariable(PREFIX name, doc, NULL, &pfs_guc_##variable, boot, context, 0, \
 							   check_instrument, NULL, NULL);
+#define PFS_CHOICE(variable, name, boot, options, context, doc) \
+	DefineCustomEnumVariable(PREFIX name, doc, NULL, &pfs_guc_##variable, boot, options, context, 0, \
+							 NULL, NULL, NULL);
 #include "pg/guc.def"
 #undef PFS_BOOL
 #undef PFS_SIZE
 #undef PFS_TEXT
+#undef PFS_CHOICE
 	for (int i = 0; i < PFS_CONSUMERS; i++)
 		DefineCustomBoolVariable(psprintf(PREFIX "consumer_%s", pfs_consumer_name(i)),
 								 "State of this consumer at server start", NULL, &consumer_on[i],

@@ -23,15 +23,17 @@ extern void pfs_pg_error_install(void);
 /* --- pg_backend.c: this process --- */
 
 extern PfsSession pfs_session;
+extern bool pfs_pg_ready;		/* hooks of this process are attached, and its leader is known */
 
-/* Makes sure that this process has a thread slot; false if it records nothing. */
+/* Makes sure that this process has a thread slot and its hooks; false if it records nothing. */
 extern bool pfs_pg_attach(void);
+extern bool pfs_pg_attach_in_call(void);
 
 /* Is anything of these classes wanted?  Attaches on first use. */
 static inline bool
 pfs_pg_wants(uint32 classes)
 {
-	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach())
+	if (pfs_unlikely(pfs_session.thread == NULL || !pfs_pg_ready) && !pfs_pg_attach())
 		return false;
 	return pfs_wants(&pfs_session, classes);
 }

@@ -7,6 +7,11 @@
 #include "pg/pg_instruments.h"
 
 #include "core/statement.h"
+#include "miscadmin.h"
+#include "pg/pg_compat.h"
+#include "pg/pg_wait.h"
+#include "postmaster/bgworker.h"
+#include "replication/walsender.h"
 #include "utils/elog.h"
 
 /* Command tags are numbered from 0; not every major has a name for their end. */
@@ -41,16 +46,10 @@ static const struct
 {
 	const char *name;
 	const char *doc;
-	bool		foreground;
-	bool		singleton;
-}			thread_classes[PFS_PG_THREAD_CLASSES] = {
-	[PFS_PG_THREAD_CLIENT] = {"thread/postgres/client_backend", "Serves one client", true, false},
-	[PFS_PG_THREAD_WALSENDER] = {"thread/postgres/walsender", "Streams the write-ahead log", true, false},
-	[PFS_PG_THREAD_AUTOVACUUM_WORKER] = {"thread/postgres/autovacuum_worker", "Vacuums and analyses tables", false, false},
-	[PFS_PG_THREAD_AUTOVACUUM_LAUNCHER] = {"thread/postgres/autovacuum_launcher", "Starts autovacuum workers", false, true},
-	[PFS_PG_THREAD_PARALLEL_WORKER] = {"thread/postgres/parallel_worker", "Executes a part of a parallel query", false, false},
-	[PFS_PG_THREAD_BACKGROUND_WORKER] = {"thread/postgres/background_worker", "Background worker of an extension or of logical replication", false, false},
-	[PFS_PG_THREAD_OTHER] = {"thread/postgres/other", "Any other server process", false, false},
+}			thread_classes[PFS_PG_THREAD_FIRST_TYPE] = {
+	[PFS_PG_THREAD_PARALLEL_WORKER] = {"thread/postgres/parallel_worker", "Executes a part of a parallel query"},
+	[PFS_PG_THREAD_LOGICAL_WORKER] = {"thread/postgres/logical_replication_worker", "Launches, applies or synchronises logical replication"},
+	[PFS_PG_THREAD_OTHER] = {"thread/postgres/other", "Any other server process"},
 };
 
 static const char *const error_states[] = {
@@ -82,7 +81,55 @@ pfs_pg_statement_class_count(void)
 uint32
 pfs_pg_instrument_count(void)
 {
-	return pfs_pg_statement_class_count() + 2;
+	return pfs_pg_statement_class_count() + 2 + pfs_pg_wait_count();
+}
+
+uint32
+pfs_pg_thread_class_count(void)
+{
+	return PFS_PG_THREAD_FIRST_TYPE + PFS_PG_BACKEND_TYPES;
+}
+
+uint32
+pfs_pg_thread_class(void)
+{
+	const char *worker = MyBackendType == B_BG_WORKER && MyBgworkerEntry != NULL
+		? MyBgworkerEntry->bgw_type : "";
+
+	if (strcmp(worker, "parallel worker") == 0)
+		return PFS_PG_THREAD_PARALLEL_WORKER;
+	if (strncmp(worker, "logical replication", 19) == 0)
+		return PFS_PG_THREAD_LOGICAL_WORKER;
+	if (am_walsender)
+		return PFS_PG_THREAD_FIRST_TYPE + B_WAL_SENDER;
+	return (uint32) MyBackendType < PFS_PG_BACKEND_TYPES
+		? PFS_PG_THREAD_FIRST_TYPE + (uint32) MyBackendType : PFS_PG_THREAD_OTHER;
+}
+
+/* "autovacuum worker" -> thread/postgres/autovacuum_worker */
+static void
+register_thread_classes(PfsArena *arena)
+{
+	for (int i = 0; i < PFS_PG_THREAD_FIRST_TYPE; i++)
+		pfs_register_thread_class(arena, thread_classes[i].name, thread_classes[i].doc, false, false);
+	for (int type = 0; type < PFS_PG_BACKEND_TYPES; type++)
+	{
+		const char *words = GetBackendTypeDesc(type);
+		char		name[PFS_NAME_LENGTH] = "thread/postgres/";
+		size_t		end = strlen(name);
+
+		for (; *words != '\0' && end < sizeof(name) - 1; words++)
+			name[end++] = *words == ' ' ? '_' : *words;
+		name[end] = '\0';
+		if (type == B_INVALID)
+			strcpy(name, "thread/postgres/unknown");
+		pfs_register_thread_class(arena, name, psprintf("Server process: %s", GetBackendTypeDesc(type)),
+								  type == B_BACKEND || type == B_WAL_SENDER,
+								  type == B_CHECKPOINTER || type == B_BG_WRITER ||
+								  type == B_WAL_WRITER || type == B_STARTUP ||
+								  type == B_AUTOVAC_LAUNCHER || type == B_WAL_RECEIVER ||
+								  type == B_ARCHIVER || type == B_LOGGER);
+	}
 }
 
 static int
@@ -157,7 +204,6 @@ pfs_pg_register(PfsArena *arena)
 		pfs_register(arena, PFS_CLASS_TRANSACTION, "transaction", "Transactions", 0, true, true);
 	if (PFS_BUILT_ERRORS)
 		pfs_register(arena, PFS_CLASS_ERROR, "error", "Errors by SQLSTATE", 0, true, false);
-	for (int i = 0; i < PFS_PG_THREAD_CLASSES; i++)
-		pfs_register_thread_class(arena, thread_classes[i].name, thread_classes[i].doc,
-								  thread_classes[i].foreground, thread_classes[i].singleton);
+	register_thread_classes(arena);
+	pfs_pg_register_waits(arena);	/* last: more may come later */
 }

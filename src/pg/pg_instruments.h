@@ -35,15 +35,16 @@ pfs_pg_class_of_tag(CommandTag tag)
 /* Thread classes, in the order of registration. */
 typedef enum PfsPgThreadClass
 {
-	PFS_PG_THREAD_CLIENT,
-	PFS_PG_THREAD_WALSENDER,
-	PFS_PG_THREAD_AUTOVACUUM_WORKER,
-	PFS_PG_THREAD_AUTOVACUUM_LAUNCHER,
 	PFS_PG_THREAD_PARALLEL_WORKER,
-	PFS_PG_THREAD_BACKGROUND_WORKER,
+	PFS_PG_THREAD_LOGICAL_WORKER,
 	PFS_PG_THREAD_OTHER,
-	PFS_PG_THREAD_CLASSES
+	PFS_PG_THREAD_FIRST_TYPE	/* then one for each BackendType */
 } PfsPgThreadClass;
+
+extern uint32 pfs_pg_thread_class_count(void);
+
+/* Thread class of this process. */
+extern uint32 pfs_pg_thread_class(void);
 
 extern uint32 pfs_pg_instrument_count(void);
 extern uint32 pfs_pg_statement_class_count(void);

@@ -14,6 +14,11 @@
  *		pg_protocol.c		messages to the client: end of statements, protocol commands
  *		pg_error.c			errors and warnings
  *		pg_digest.c			the server's scanner feeds the digest
+ *		pg_wait_events.c	instruments of waits
+ *		pg_wait.c			observer of libc calls: which wait a call is
+ *		pg_wait_fd.c		descriptors: files and sockets
+ *		pg_wait_lock.c		heavyweight locks and who holds them
+ *		pg_table_io.c		rows of tables and indexes
  *		pg_compat.h			what differs between majors
  *
  * Hooks are installed only when the postmaster preloads the library and
@@ -27,6 +32,7 @@
 #include "pg/pg_compat.h"
 #include "pg/pg_guc.h"
 #include "pg/pg_hooks.h"
+#include "pg/pg_wait.h"
 
 PG_MODULE_MAGIC;
 
@@ -48,4 +54,5 @@ _PG_init(void)
 	pfs_pg_utility_install();
 	pfs_pg_xact_install();
 	pfs_pg_error_install();
+	pfs_pg_wait_install();
 }

@@ -14,6 +14,7 @@
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_wait.h"
 #include "utils/timestamp.h"
 
 static const PQcommMethods *server_methods = NULL;
@@ -168,6 +169,7 @@ ready_for_query(char status)
 	pfs_session_state(&pfs_session, status == 'I' ? PFS_THREAD_IDLE : PFS_THREAD_IDLE_IN_TRANSACTION,
 					  now != 0 ? now : pfs_now());
 	extended_seen = query_seen = describing_statement = false;
+	pfs_pg_wait_idle();
 }
 
 static void
@@ -233,7 +235,7 @@ static int
 pfs_putmessage(char type, const char *body, size_t length)
 {
 	if (type != 'D' && type != 'd' && pfs_session.thread != NULL && pfs_session.arena != NULL &&
-		(pfs_session.open > 0 || pfs_wants(&pfs_session, PFS_GATE_ANY)))
+		(pfs_session.open > 0 || pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS)))
 		note_message(type, body, length);
 	return server_methods->putmessage(type, body, length);
 }

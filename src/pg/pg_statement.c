@@ -26,14 +26,14 @@
 #include "pg/pg_digest.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_wait.h"
 #include "tcop/dest.h"
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"
 
 PfsStatement *pfs_pg_pending = NULL;
 
-/* The open top-level statement that was last opened or run, if known. */
-static PfsStatement *top_statement = NULL;
+/* pfs_session.top is the open top-level statement that was last opened or run, if known. */
 static bool top_known = true;
 
 /* End of the last top-level statement: the next one of the same message starts there. */
@@ -56,9 +56,9 @@ static ExecutorEnd_hook_type prev_ExecutorEnd_hook = NULL;
 static void
 forget_top(const PfsStatement *statement)
 {
-	if (top_statement != statement)
+	if (pfs_session.top != statement)
 		return;
-	top_statement = NULL;
+	pfs_session.top = NULL;
 	top_known = pfs_session.open == 0;
 }
 
@@ -194,7 +194,7 @@ open_statement(uint32 class, const char *source, int location, int length, uint6
 	describe(statement, source, location, length, query_id);
 	if (!nested)
 	{
-		top_statement = statement;
+		pfs_session.top = statement;
 		top_known = true;
 		pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE, start);
 		pfs_session.running = statement;	/* parent of the transaction it starts */
@@ -285,12 +285,16 @@ find_digest_again(PfsStatement *statement)
 		return;
 	text = pfs_statement_text(event);
 	if (event->text_length > 0)
+	{
+		event->digest_generation = pfs_load(&pfs_arena->digest_generation);
 		event->digest = pfs_pg_digest(event->query_id, text, 0, (int) event->text_length);
+	}
 }
 
 void
 pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
 {
+	pfs_pg_wait_settle();
 	if (sqlstate != 0)
 	{
 		statement->event->sqlstate = (uint32) sqlstate;
@@ -326,17 +330,17 @@ PfsStatement *
 pfs_pg_top(void)
 {
 	if (pfs_likely(top_known))
-		return top_statement;
-	top_statement = NULL;
+		return pfs_session.top;
+	pfs_session.top = NULL;
 	PFS_EACH_OPEN(&pfs_session, statement)
 	{
 		if (statement->event->level == 0 &&
-			(top_statement == NULL ||
-			 statement->event->statement_id > top_statement->event->statement_id))
-			top_statement = statement;
+			(pfs_session.top == NULL ||
+			 statement->event->statement_id > pfs_session.top->event->statement_id))
+			pfs_session.top = statement;
 	}
 	top_known = true;
-	return top_statement;
+	return pfs_session.top;
 }
 
 static PfsTicks
@@ -565,7 +569,7 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 			pfs_statement_resume(statement, statement->event->level == 0 ? top_start() : pfs_now());
 		if (statement->event->level == 0)
 		{
-			top_statement = statement;	/* the next CommandComplete is about this one */
+			pfs_session.top = statement;	/* the next CommandComplete is about this one */
 			top_known = true;
 		}
 		if (guarded)

@@ -54,11 +54,12 @@ test_state(void)
 {
 	PfsArena *arena = fixture_arena(NULL);
 	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
-	PfsThreadInfo info = {.pid = 9, .class = FIXTURE_WORKER, .leader_pid = 1000};
+	PfsThreadInfo info = {.pid = 9, .class = FIXTURE_WORKER};
 	PfsThread *helper = pfs_thread_attach(arena, 1, &info);
 	PfsStatement *statement;
 	Rows *rows;
 
+	pfs_thread_set_leader(arena, helper, 1000);
 	is_u64(table_sum(arena, "threads", "parent_thread_id"), session->thread->thread_id,
 		   "a parallel worker knows its leader");
 	pfs_thread_detach(arena, helper);

@@ -1,15 +1,15 @@
 /*
- * object.h
- *		Inside src/interpose: an executable or library as the dynamic linker holds it in memory.
+ * image.h
+ *		Inside src/interpose: an executable or library, as the dynamic linker holds it in memory.
  */
-#ifndef PFS_OBJECT_H
-#define PFS_OBJECT_H
+#ifndef PFS_IMAGE_H
+#define PFS_IMAGE_H
 
 #include "core/base.h"
 
 #include <link.h>
 
-typedef struct PfsObject
+typedef struct PfsImage
 {
 	const char *path;			/* the dynamic linker's; "" for the executable */
 	uintptr_t	base;			/* what addresses in the file are relative to */
@@ -26,7 +26,7 @@ typedef struct PfsObject
 		const ElfW(Rela) *first;
 		size_t		count;
 	}			tables[2];		/* relocations: DT_JMPREL, DT_RELA */
-} PfsObject;
+} PfsImage;
 
 /* One slot that the dynamic linker fills, or has filled, with the address of a function. */
 typedef struct PfsImport
@@ -37,7 +37,7 @@ typedef struct PfsImport
 	void	  **slot;
 } PfsImport;
 
-/* Where pfs_object_next stands; zero at first. */
+/* Where pfs_image_next stands; zero at first. */
 typedef struct PfsImportCursor
 {
 	uint32_t	table;
@@ -45,12 +45,12 @@ typedef struct PfsImportCursor
 } PfsImportCursor;
 
 /* False when there is nothing to read: no dynamic section, or one that we do not understand. */
-extern bool pfs_object_open(PfsObject *object, const struct dl_phdr_info *info);
+extern bool pfs_image_open(PfsImage *image, const struct dl_phdr_info *info);
 
 /* False after the last import. */
-extern bool pfs_object_next(const PfsObject *object, PfsImportCursor *cursor, PfsImport *import);
+extern bool pfs_image_next(const PfsImage *image, PfsImportCursor *cursor, PfsImport *import);
 
 /* Is the address inside the loaded file? */
-extern bool pfs_object_contains(const PfsObject *object, const void *address);
+extern bool pfs_image_contains(const PfsImage *image, const void *address);
 
-#endif							/* PFS_OBJECT_H */
+#endif							/* PFS_IMAGE_H */

@@ -1,5 +1,5 @@
 /*
- * object.c
+ * image.c
  *		Reads the import slots of an executable or library from memory: no file is opened.
  *
  * A function is imported by one relocation (JUMP_SLOT: called through the PLT; GLOB_DAT: its
@@ -9,7 +9,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "interpose/object.h"
+#include "interpose/image.h"
 
 #if defined(__x86_64__) && defined(__LP64__)
 #define IS_IMPORT(type) ((type) == R_X86_64_JUMP_SLOT || (type) == R_X86_64_GLOB_DAT)
@@ -37,12 +37,12 @@ typedef struct Dynamic
 
 /* Are these bytes in one segment that has all the flags? */
 static bool
-inside(const PfsObject *object, uintptr_t address, size_t size, uint32_t flags)
+inside(const PfsImage *image, uintptr_t address, size_t size, uint32_t flags)
 {
-	for (uint32_t i = 0; i < object->segments_count; i++)
+	for (uint32_t i = 0; i < image->segments_count; i++)
 	{
-		const ElfW(Phdr) *segment = &object->segments[i];
-		uintptr_t	start = object->base + segment->p_vaddr;
+		const ElfW(Phdr) *segment = &image->segments[i];
+		uintptr_t	start = image->base + segment->p_vaddr;
 
 		if (segment->p_type == PT_LOAD && (segment->p_flags & flags) == flags &&
 			address >= start && size <= segment->p_memsz &&
@@ -53,34 +53,34 @@ inside(const PfsObject *object, uintptr_t address, size_t size, uint32_t flags)
 }
 
 bool
-pfs_object_contains(const PfsObject *object, const void *address)
+pfs_image_contains(const PfsImage *image, const void *address)
 {
-	return inside(object, (uintptr_t) address, 1, 0);
+	return inside(image, (uintptr_t) address, 1, 0);
 }
 
-/* glibc relocates the addresses in the dynamic section when it loads an object; others do not. */
+/* glibc relocates the addresses in the dynamic section when it loads an image; others do not. */
 static uintptr_t
-in_memory(const PfsObject *object, ElfW(Addr) address)
+in_memory(const PfsImage *image, ElfW(Addr) address)
 {
 	if (address == 0)
 		return 0;
-	return address >= object->base ? address : object->base + address;
+	return address >= image->base ? address : image->base + address;
 }
 
 static bool
-read_dynamic(const PfsObject *object, Dynamic *dynamic)
+read_dynamic(const PfsImage *image, Dynamic *dynamic)
 {
 	const ElfW(Dyn) *entry = NULL;
 	size_t		count = 0;
 
 	memset(dynamic, 0, sizeof(*dynamic));
-	for (uint32_t i = 0; i < object->segments_count; i++)
-		if (object->segments[i].p_type == PT_DYNAMIC)
+	for (uint32_t i = 0; i < image->segments_count; i++)
+		if (image->segments[i].p_type == PT_DYNAMIC)
 		{
-			entry = (const ElfW(Dyn) *) (object->base + object->segments[i].p_vaddr);
-			count = object->segments[i].p_memsz / sizeof(*entry);
+			entry = (const ElfW(Dyn) *) (image->base + image->segments[i].p_vaddr);
+			count = image->segments[i].p_memsz / sizeof(*entry);
 		}
-	if (entry == NULL || !inside(object, (uintptr_t) entry, count * sizeof(*entry), PF_R))
+	if (entry == NULL || !inside(image, (uintptr_t) entry, count * sizeof(*entry), PF_R))
 		return false;
 	for (; count > 0 && entry->d_tag != DT_NULL; entry++, count--)
 		switch (entry->d_tag)
@@ -103,46 +103,46 @@ read_dynamic(const PfsObject *object, Dynamic *dynamic)
 }
 
 bool
-pfs_object_open(PfsObject *object, const struct dl_phdr_info *info)
+pfs_image_open(PfsImage *image, const struct dl_phdr_info *info)
 {
 	Dynamic		dynamic;
 
-	memset(object, 0, sizeof(*object));
-	object->path = info->dlpi_name;
-	object->base = info->dlpi_addr;
-	object->segments = info->dlpi_phdr;
-	object->segments_count = info->dlpi_phnum;
-	if (!read_dynamic(object, &dynamic))
+	memset(image, 0, sizeof(*image));
+	image->path = info->dlpi_name;
+	image->base = info->dlpi_addr;
+	image->segments = info->dlpi_phdr;
+	image->segments_count = info->dlpi_phnum;
+	if (!read_dynamic(image, &dynamic))
 		return false;
-	object->symbols = (const ElfW(Sym) *) in_memory(object, dynamic.symbols);
-	object->strings = (const char *) in_memory(object, dynamic.strings);
-	object->strings_size = dynamic.strings_size;
-	object->versions = (const ElfW(Half) *) in_memory(object, dynamic.versions);
-	object->needs = in_memory(object, dynamic.needs);
-	object->needs_count = (uint32_t) dynamic.needs_count;
+	image->symbols = (const ElfW(Sym) *) in_memory(image, dynamic.symbols);
+	image->strings = (const char *) in_memory(image, dynamic.strings);
+	image->strings_size = dynamic.strings_size;
+	image->versions = (const ElfW(Half) *) in_memory(image, dynamic.versions);
+	image->needs = in_memory(image, dynamic.needs);
+	image->needs_count = (uint32_t) dynamic.needs_count;
 	for (int i = 0; i < 2; i++)
 	{
-		uintptr_t	table = in_memory(object, dynamic.table[i]);
+		uintptr_t	table = in_memory(image, dynamic.table[i]);
 
-		if (table == 0 || !inside(object, table, dynamic.table_size[i], PF_R))
+		if (table == 0 || !inside(image, table, dynamic.table_size[i], PF_R))
 			continue;
-		object->tables[i].first = (const ElfW(Rela) *) table;
-		object->tables[i].count = dynamic.table_size[i] / sizeof(ElfW(Rela));
+		image->tables[i].first = (const ElfW(Rela) *) table;
+		image->tables[i].count = dynamic.table_size[i] / sizeof(ElfW(Rela));
 	}
 	/* with a zero at the end of the table every string in it has an end */
-	return inside(object, (uintptr_t) object->strings, object->strings_size, PF_R) &&
-		object->strings[object->strings_size - 1] == '\0';
+	return inside(image, (uintptr_t) image->strings, image->strings_size, PF_R) &&
+		image->strings[image->strings_size - 1] == '\0';
 }
 
 static const char *
-string_at(const PfsObject *object, size_t offset)
+string_at(const PfsImage *image, size_t offset)
 {
-	return offset < object->strings_size ? object->strings + offset : NULL;
+	return offset < image->strings_size ? image->strings + offset : NULL;
 }
 
 /* One library's versions: does it have this number? */
 static bool
-find_version(const PfsObject *object, const ElfW(Verneed) *need, uint32_t number, PfsImport *import)
+find_version(const PfsImage *image, const ElfW(Verneed) *need, uint32_t number, PfsImport *import)
 {
 	uintptr_t	at = (uintptr_t) need + need->vn_aux;
 
@@ -150,12 +150,12 @@ find_version(const PfsObject *object, const ElfW(Verneed) *need, uint32_t number
 	{
 		const ElfW(Vernaux) *version = (const ElfW(Vernaux) *) at;
 
-		if (!inside(object, at, sizeof(*version), PF_R))
+		if (!inside(image, at, sizeof(*version), PF_R))
 			return false;
 		if ((version->vna_other & VERSION_NUMBER) == number)
 		{
-			import->version = string_at(object, version->vna_name);
-			import->library = string_at(object, need->vn_file);
+			import->version = string_at(image, version->vna_name);
+			import->library = string_at(image, need->vn_file);
 			return true;
 		}
 		if (version->vna_next == 0)
@@ -167,20 +167,20 @@ find_version(const PfsObject *object, const ElfW(Verneed) *need, uint32_t number
 
 /* Numbers 0 and 1 mean: no version. */
 static void
-read_version(const PfsObject *object, size_t symbol, PfsImport *import)
+read_version(const PfsImage *image, size_t symbol, PfsImport *import)
 {
-	uintptr_t	at = object->needs;
+	uintptr_t	at = image->needs;
 	uint32_t	number;
 
-	if (object->versions == NULL ||
-		!inside(object, (uintptr_t) &object->versions[symbol], sizeof(ElfW(Half)), PF_R))
+	if (image->versions == NULL ||
+		!inside(image, (uintptr_t) &image->versions[symbol], sizeof(ElfW(Half)), PF_R))
 		return;
-	number = object->versions[symbol] & VERSION_NUMBER;
-	for (uint32_t i = 0; number > 1 && i < object->needs_count; i++)
+	number = image->versions[symbol] & VERSION_NUMBER;
+	for (uint32_t i = 0; number > 1 && i < image->needs_count; i++)
 	{
 		const ElfW(Verneed) *need = (const ElfW(Verneed) *) at;
 
-		if (!inside(object, at, sizeof(*need), PF_R) || find_version(object, need, number, import) ||
+		if (!inside(image, at, sizeof(*need), PF_R) || find_version(image, need, number, import) ||
 			need->vn_next == 0)
 			return;
 		at += need->vn_next;
@@ -188,29 +188,29 @@ read_version(const PfsObject *object, size_t symbol, PfsImport *import)
 }
 
 static bool
-read_import(const PfsObject *object, const ElfW(Rela) *relocation, PfsImport *import)
+read_import(const PfsImage *image, const ElfW(Rela) *relocation, PfsImport *import)
 {
 	size_t		number = ELF64_R_SYM(relocation->r_info);
-	uintptr_t	slot = object->base + relocation->r_offset;
-	const ElfW(Sym) *symbol = &object->symbols[number];
+	uintptr_t	slot = image->base + relocation->r_offset;
+	const ElfW(Sym) *symbol = &image->symbols[number];
 
 	memset(import, 0, sizeof(*import));
 	if (!IS_IMPORT(ELF64_R_TYPE(relocation->r_info)) || slot % sizeof(void *) != 0 ||
-		!inside(object, slot, sizeof(void *), PF_R | PF_W) ||
-		!inside(object, (uintptr_t) symbol, sizeof(*symbol), PF_R) || symbol->st_shndx != SHN_UNDEF)
+		!inside(image, slot, sizeof(void *), PF_R | PF_W) ||
+		!inside(image, (uintptr_t) symbol, sizeof(*symbol), PF_R) || symbol->st_shndx != SHN_UNDEF)
 		return false;
 	import->slot = (void **) slot;
-	import->symbol = string_at(object, symbol->st_name);
-	read_version(object, number, import);
+	import->symbol = string_at(image, symbol->st_name);
+	read_version(image, number, import);
 	return import->symbol != NULL;
 }
 
 bool
-pfs_object_next(const PfsObject *object, PfsImportCursor *cursor, PfsImport *import)
+pfs_image_next(const PfsImage *image, PfsImportCursor *cursor, PfsImport *import)
 {
-	for (; cursor->table < PFS_LENGTH(object->tables); cursor->table++, cursor->position = 0)
-		while (cursor->position < object->tables[cursor->table].count)
-			if (read_import(object, &object->tables[cursor->table].first[cursor->position++], import))
+	for (; cursor->table < PFS_LENGTH(image->tables); cursor->table++, cursor->position = 0)
+		while (cursor->position < image->tables[cursor->table].count)
+			if (read_import(image, &image->tables[cursor->table].first[cursor->position++], import))
 				return true;
 	return false;
 }

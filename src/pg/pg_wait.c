@@ -1,0 +1,454 @@
+/*
+ * pg_wait.c
+ *		Observer of the libc calls: which wait of the server a call is, and when it is over.
+ *
+ * The server stores the code of a wait event before it blocks and clears it afterwards; a call that
+ * is made meanwhile is that wait.  A call without an event is an operation on its file or socket.
+ * One call is one event, with three exceptions that last over several calls: the wait for a
+ * heavyweight lock, that for an LWLock, and the time a session is idle.
+ *
+ * These functions run inside any call of the server, also in signal handlers.  Only one call is
+ * observed at a time; one that comes while another is under way is not recorded.
+ */
+#include "pg/pg_port.h"
+
+#include <errno.h>
+
+#include "miscadmin.h"
+#include "pg/pg_arena.h"
+#include "pg/pg_compat.h"
+#include "pg/pg_guc.h"
+#include "pg/pg_hooks.h"
+#include "pg/pg_wait.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "utils/wait_event.h"
+
+/* A wait that may last over several calls. */
+typedef struct LongWait
+{
+	PfsWait		wait;
+	PfsTicks	last;			/* end of its latest call; 0 = not timed */
+	bool		open;
+} LongWait;
+
+/* Owner: this process. */
+static const PfsCall *active = NULL;	/* call under way */
+static PfsWait call_wait;		/* its wait, if it is an event of its own */
+static LongWait lock_wait;
+static LongWait idle_wait;
+static LongWait lwlock_wait;
+static bool idle = false;		/* the client has been told that we are ready */
+
+/*
+ * Ends of LWLock waits that are not accounted for yet: the lock is not held yet at that moment, and
+ * the sooner it is the better.
+ */
+static struct
+{
+	uint32		wait;
+	PfsTicks	start;
+	PfsTicks	end;
+}			put_off[16];
+static int	put_off_count = 0;
+
+/* What begin has found out, for end. */
+typedef enum Meaning
+{
+	MEANS_EVENT,				/* call_wait */
+	MEANS_LOCK,
+	MEANS_LWLOCK,
+	MEANS_IDLE,
+	MEANS_NOTHING				/* only its effect on descriptors matters */
+} Meaning;
+
+static const uint32_t asked_always = PFS_GATE_CALLS;	/* until a process has a thread */
+static const uint32_t asked_never = 0;
+
+/* What imports.def says by the types of results. */
+static bool
+call_returns_fd(uint32 number)
+{
+	const char *symbol = pfs_call_types[number].symbol;
+
+	return strncmp(symbol, "__open", 6) == 0 || strncmp(symbol, "creat", 5) == 0 ||
+		(strncmp(symbol, "open", 4) == 0 && strcmp(symbol, "opendir") != 0);
+}
+
+static const bool call_moves_bytes[PFS_CALLS] = {
+#define PFS_IMPORT(result, symbol, parameters, arguments, operation, target, fd, path) \
+	[PFS_CALL_##symbol] = __builtin_types_compatible_p(result, ssize_t),
+#include "interpose/imports.def"
+#undef PFS_IMPORT
+};
+
+static inline bool
+is_wanted(uint32 wait)
+{
+	return wait != UINT32_MAX && pfs_wait_enabled(pfs_arena, wait);
+}
+
+/* --- waits that last over several calls --- */
+
+static void
+begin_long(LongWait *what, uint32 wait, PfsOperation operation)
+{
+	what->wait = (PfsWait) {.wait = wait,.operation = (uint8) operation,.object = what->wait.object};
+	pfs_wait_begin(&pfs_session, &what->wait, 0);
+	what->last = what->wait.start;
+	what->open = true;
+}
+
+static void
+touch_long(LongWait *what)
+{
+	what->last = what->wait.start != 0 ? pfs_now() : 0;
+}
+
+static void
+end_long(LongWait *what)
+{
+	what->open = false;
+	pfs_wait_end(&pfs_session, &what->wait, what->last, -1);
+}
+
+/* The lock has been granted, or its wait given up. */
+static void
+end_lock(void)
+{
+	bool		granted = MyProc->waitStatus == PROC_WAIT_STATUS_OK;
+
+	end_long(&lock_wait);
+	pfs_pg_lock_end(&lock_wait.wait.object, lock_wait.wait.start, lock_wait.last, granted);
+}
+
+static inline bool
+waits_for_lock(void)
+{
+	return MyProc->waitStatus == PROC_WAIT_STATUS_WAITING;
+}
+
+void
+pfs_pg_wait_settle(void)
+{
+	for (int i = 0; i < put_off_count; i++)
+	{
+		PfsWait		wait = {.wait = put_off[i].wait,.start = put_off[i].start,
+			.operation = PFS_OPERATION_SEMAPHORE};
+
+		pfs_wait_end(&pfs_session, &wait, put_off[i].end, -1);
+	}
+	put_off_count = 0;
+	if (pfs_unlikely(lock_wait.open) && !waits_for_lock())
+		end_lock();
+}
+
+/* An LWLock wait is over: with rows shown it ends at once, else it is only noted. */
+static void
+end_lwlock(void)
+{
+	if (lwlock_wait.wait.level != 0)
+	{
+		end_long(&lwlock_wait);
+		return;
+	}
+	lwlock_wait.open = false;
+	if (put_off_count == lengthof(put_off))
+		pfs_pg_wait_settle();
+	put_off[put_off_count].wait = lwlock_wait.wait.wait;
+	put_off[put_off_count].start = lwlock_wait.wait.start;
+	put_off[put_off_count].end = lwlock_wait.last;
+	put_off_count++;
+}
+
+/* --- begin --- */
+
+static bool
+begin_lock(uint32 wait)
+{
+	if (!lock_wait.open)
+	{
+		/* the lock manager's queue is joined before the first call, so the lock is known */
+		if (!waits_for_lock() || !pfs_pg_lock_object(&lock_wait.wait.object))
+			return false;
+		begin_long(&lock_wait, wait, PFS_OPERATION_SEMAPHORE);
+		pfs_pg_lock_begin(&lock_wait.wait.object, lock_wait.wait.start);
+	}
+	return true;
+}
+
+static bool
+begin_idle(void)
+{
+	if (!idle_wait.open)
+	{
+		if (!is_wanted(PFS_PG_WAIT_IDLE))
+			return false;
+		idle_wait.wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET};
+		begin_long(&idle_wait, PFS_PG_WAIT_IDLE, PFS_OPERATION_IDLE);
+		pfs_store(&pfs_session.thread->socket.idle, 1);
+	}
+	return true;
+}
+
+/* What a call's descriptor or path says about it: object, and the wait where the server has none. */
+static uint32
+describe(PfsCall *call, uint32 wait)
+{
+	PfsCallTarget target = pfs_call_types[call->number].target;
+	const PfsPgFd *fd;
+
+	call_wait.object = (PfsWaitObject) {0};
+	call_wait.row = 0;
+	if (target == PFS_TARGET_PATH && call->path != NULL)
+		return wait != UINT32_MAX ? wait : (uint32) pfs_pg_wait_of_path(call->path);
+	if ((target != PFS_TARGET_FD && target != PFS_TARGET_SOCKET) || call->fd < 0)
+		return wait != UINT32_MAX ? wait : (uint32) PFS_PG_WAIT_UNATTRIBUTED;
+	fd = pfs_pg_fd(call->fd, pfs_call_types[call->number].operation != PFS_OPERATION_CLOSE);
+	if (fd->kind == PFS_PG_FD_FILE)
+	{
+		call_wait.row = fd->row;
+		call_wait.use = fd->use;
+		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_FILE,.id = {fd->row, fd->use},
+			.instance = fd->row};
+	}
+	else if (fd->kind == PFS_PG_FD_CLIENT || fd->kind == PFS_PG_FD_SOCKET)
+		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET,
+			.instance = (uint64) call->fd};
+	return wait != UINT32_MAX ? wait : (uint32) fd->wait;
+}
+
+static inline bool
+opens_or_closes(const PfsCall *call)
+{
+	uint8		operation = pfs_call_types[call->number].operation;
+
+	return operation == PFS_OPERATION_OPEN || operation == PFS_OPERATION_CREATE ||
+		operation == PFS_OPERATION_CLOSE || operation == PFS_OPERATION_DELETE;
+}
+
+/* Is this the client's next command arriving? */
+static inline bool
+may_end_idle(const PfsCall *call)
+{
+	return idle_wait.open && pfs_call_types[call->number].operation == PFS_OPERATION_RECV;
+}
+
+static Meaning
+meaning_of(PfsCall *call)
+{
+	uint32		code = *(volatile uint32 *) my_wait_event_info;
+	uint32		class = code & 0xFF000000;
+	uint32		wait = UINT32_MAX;
+
+	if (pfs_unlikely(put_off_count > 0 || lock_wait.open) && class != PG_WAIT_LWLOCK)
+		pfs_pg_wait_settle();
+	if (code != 0)
+	{
+		if (code == WAIT_EVENT_CLIENT_READ && idle && begin_idle())
+			return MEANS_IDLE;
+		wait = pfs_pg_wait_of_code(code);
+		if (class == PG_WAIT_LOCK && wait != UINT32_MAX)
+		{
+			if (is_wanted(wait) && begin_lock(wait))
+				return MEANS_LOCK;
+		}
+		else if (class == PG_WAIT_LWLOCK)
+		{
+			if (!is_wanted(wait))
+				return MEANS_NOTHING;
+			if (!lwlock_wait.open)
+				begin_long(&lwlock_wait, wait, PFS_OPERATION_SEMAPHORE);
+			return MEANS_LWLOCK;
+		}
+	}
+	wait = describe(call, wait);
+	if (!is_wanted(wait))
+		return MEANS_NOTHING;
+	call_wait.wait = wait;
+	call_wait.operation = pfs_call_types[call->number].operation;
+	pfs_wait_begin(&pfs_session, &call_wait, 0);
+	return MEANS_EVENT;
+}
+
+static void
+count_call(uint32 number)
+{
+	PfsPool    *pool = pfs_pool_of(pfs_arena);
+	size_t		bytes = PFS_CALL_COUNTERS * sizeof(uint64_t);
+	PfsThread  *thread = pfs_session.thread;
+	uint64_t   *calls = pfs_pool_at(pool, pfs_load(&thread->calls), bytes);
+
+	if (pfs_unlikely(calls == NULL))
+	{
+		pfs_store_release(&thread->calls, pfs_pool_alloc(pool, bytes));
+		calls = pfs_pool_at(pool, pfs_load(&thread->calls), bytes);
+		if (calls == NULL)
+			return;
+	}
+	pfs_add(&calls[number], 1);
+}
+
+/*
+ * Is an older call still under way?  One that was left by a jump is not: whoever comes from a
+ * shallower frame proves it.
+ */
+static inline bool
+is_inner(const PfsCall *call)
+{
+	return pfs_unlikely(active != NULL) && (const char *) call < (const char *) active;
+}
+
+static bool
+begin(PfsCall *call)
+{
+	Meaning		meaning;
+
+	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach_in_call())
+		return false;
+	if (!pfs_load(&pfs_session.thread->instrumented) || is_inner(call) || pfs_session.busy)
+		return false;
+	active = call;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	count_call(call->number);
+	meaning = meaning_of(call);
+	if (meaning == MEANS_NOTHING && !opens_or_closes(call) && !may_end_idle(call))
+	{
+		active = NULL;
+		return false;
+	}
+	if (pfs_call_types[call->number].operation == PFS_OPERATION_CLOSE && call->fd >= 0)
+		pfs_pg_fd_closing(call->fd);	/* before another thread of the kernel's could reuse it */
+	call->observer[0] = meaning;
+	return true;
+}
+
+/* --- end --- */
+
+static void
+note_file(const PfsCall *call, int64_t result)
+{
+	uint8		operation = pfs_call_types[call->number].operation;
+	const PfsPgFd *opened;
+
+	if (result < 0 || call->path == NULL)
+		return;
+	if (operation == PFS_OPERATION_DELETE)
+		pfs_file_forget(pfs_arena, call->path, strlen(call->path));
+	else if ((operation == PFS_OPERATION_OPEN || operation == PFS_OPERATION_CREATE) &&
+			 call_returns_fd(call->number))
+	{
+		opened = pfs_pg_fd_opened((int) result, call->path);
+		if (opened == NULL)
+			return;
+		call_wait.row = opened->row;
+		call_wait.use = opened->use;
+		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_FILE,
+			.id = {opened->row, opened->use},.instance = opened->row};
+	}
+}
+
+static void
+end(PfsCall *call, int64_t result)
+{
+	bool		has_bytes;
+
+	switch ((Meaning) call->observer[0])
+	{
+		case MEANS_EVENT:
+			{
+				PfsTicks	now = call_wait.start != 0 ? pfs_now() : 0;
+
+				if (opens_or_closes(call))
+					note_file(call, result);
+				has_bytes = result >= 0 && call_moves_bytes[call->number];
+				pfs_wait_end(&pfs_session, &call_wait, now, has_bytes ? result : -1);
+			}
+			break;
+		case MEANS_LOCK:
+			touch_long(&lock_wait);
+			if (!waits_for_lock())
+				end_lock();
+			break;
+		case MEANS_LWLOCK:
+			touch_long(&lwlock_wait);
+			if (MyProc->lwWaiting == 0)
+				end_lwlock();
+			break;
+		case MEANS_IDLE:
+			touch_long(&idle_wait);
+			break;
+		case MEANS_NOTHING:
+			if (opens_or_closes(call))
+				note_file(call, result);
+			break;
+	}
+	if (pfs_unlikely(idle) && result > 0 &&
+		pfs_call_types[call->number].operation == PFS_OPERATION_RECV)
+		pfs_pg_wait_command();
+	active = NULL;
+}
+
+/* The client's command has come. */
+void
+pfs_pg_wait_command(void)
+{
+	idle = false;
+	if (!idle_wait.open)
+		return;
+	end_long(&idle_wait);
+	pfs_store(&pfs_session.thread->socket.idle, 0);
+}
+
+void
+pfs_pg_wait_idle(void)
+{
+	pfs_pg_wait_settle();
+	active = NULL;
+	idle = true;
+	pfs_pg_name_waits();
+}
+
+/* --- attach --- */
+
+static const PfsCallObserver observer = {begin, end};
+
+void
+pfs_pg_wait_attach(void)
+{
+	active = NULL;
+	idle = lock_wait.open = idle_wait.open = lwlock_wait.open = false;
+	put_off_count = 0;
+	pfs_pg_fd_forget_all();
+	pfs_interpose_observe(&observer, &pfs_arena->gate, PFS_GATE_CALLS);
+}
+
+void
+pfs_pg_wait_detach(void)
+{
+	pfs_interpose_observe(&observer, &asked_never, PFS_GATE_CALLS);
+	pfs_pg_wait_command();
+	pfs_pg_wait_settle();
+	pfs_pg_fd_forget_all();
+}
+
+/*
+ * The arena's switch must not be read where shared memory is not mapped: in the postmaster between
+ * a crash and its recovery, in the log collector.  So a process asks a word of its own until it has
+ * a thread.
+ */
+void
+pfs_pg_wait_install(void)
+{
+	pfs_pg_lock_names_install();
+	if (!PFS_BUILT_WAITS || pfs_guc_wait_timing != PFS_TIMING_AUTO)
+	{
+		pfs_interpose_refuse();
+		return;
+	}
+	pfs_interpose_observe(&observer, &asked_always, PFS_GATE_CALLS);
+	if (pfs_interpose_install() == 0)
+		ereport(WARNING,
+				(errmsg("performance_schema cannot time waits: no import slot could be patched"),
+				 errhint("performance_schema.interposed_calls tells why; waits are sampled instead.")));
+}

@@ -1,0 +1,90 @@
+/*
+ * pg_wait.h
+ *		What the files about waits call of each other; for src/pg only.
+ */
+#ifndef PFS_PG_WAIT_H
+#define PFS_PG_WAIT_H
+
+#include "core/wait.h"
+#include "interpose/interpose.h"
+
+/* --- pg_wait_events.c: instruments --- */
+
+/* Waits that the server has no event for, in the order of registration. */
+typedef enum PfsPgWait
+{
+	PFS_PG_WAIT_TABLE,
+	PFS_PG_WAIT_IDLE,
+	PFS_PG_WAIT_DATA_FILE,
+	PFS_PG_WAIT_WAL_FILE,
+	PFS_PG_WAIT_TEMPORARY_FILE,
+	PFS_PG_WAIT_OTHER_FILE,
+	PFS_PG_WAIT_CLIENT_SOCKET,
+	PFS_PG_WAIT_OTHER_SOCKET,
+	PFS_PG_WAIT_UNATTRIBUTED,
+	PFS_PG_OWN_WAITS
+} PfsPgWait;
+
+extern uint32 pfs_pg_wait_count(void);
+extern void pfs_pg_register_waits(PfsArena *arena);
+
+/* Number of the wait with this code of the server; registers one that is new.  UINT32_MAX: none. */
+extern uint32 pfs_pg_wait_of_code(uint32 code);
+
+/* Gives names to events of extensions that were met before their name could be asked for. */
+extern void pfs_pg_name_waits(void);
+
+/* --- pg_wait.c: the observer of libc calls --- */
+extern void pfs_pg_wait_install(void);
+
+/* This process has a thread now, or none any more. */
+extern void pfs_pg_wait_attach(void);
+extern void pfs_pg_wait_detach(void);
+
+/* The server has told its client that it waits for the next command. */
+extern void pfs_pg_wait_idle(void);
+
+/* The client's next command has come. */
+extern void pfs_pg_wait_command(void);
+
+/* Accounts for what was put off; before a statement ends. */
+extern void pfs_pg_wait_settle(void);
+
+/* --- pg_wait_fd.c: descriptors --- */
+
+typedef enum PfsPgFdKind
+{
+	PFS_PG_FD_UNKNOWN,
+	PFS_PG_FD_FILE,
+	PFS_PG_FD_CLIENT,			/* the session's own connection */
+	PFS_PG_FD_SOCKET,
+	PFS_PG_FD_OTHER				/* pipe, eventfd, ... */
+} PfsPgFdKind;
+
+typedef struct PfsPgFd
+{
+	uint8		kind;			/* PfsPgFdKind */
+	uint8		wait;			/* PfsPgWait: what a call on it is without an event of the server */
+	uint32		row;			/* of a file, see object.h; 0 = none */
+	uint32		use;
+} PfsPgFd;
+
+/* What a descriptor is, asking the kernel if need be (and ask); good until the next call. */
+extern const PfsPgFd *pfs_pg_fd(int fd, bool ask);
+
+/* PfsPgWait of a file name. */
+extern PfsPgWait pfs_pg_wait_of_path(const char *path);
+
+extern const PfsPgFd *pfs_pg_fd_opened(int fd, const char *path);
+extern void pfs_pg_fd_closing(int fd);
+extern void pfs_pg_fd_forget_all(void);
+
+/* --- pg_wait_lock.c: heavyweight locks --- */
+
+/* Describes the lock this process is about to wait for; false if there is none. */
+extern bool pfs_pg_lock_object(PfsWaitObject *object);
+extern void pfs_pg_lock_begin(const PfsWaitObject *object, PfsTicks start);
+extern void pfs_pg_lock_end(const PfsWaitObject *object, PfsTicks start, PfsTicks end, bool granted);
+extern void pfs_pg_lock_names_install(void);
+
+#endif							/* PFS_PG_WAIT_H */

@@ -1,0 +1,292 @@
+/*
+ * pg_wait_lock.c
+ *		Heavyweight locks: what is locked, who stands in the way, and their history.
+ *
+ * When a wait begins the lock manager's lock of that partition is tried once, as the server itself
+ * takes it at the same place to log lock waits; if it is not free, the blocker stays unknown.
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/pg_tablespace_d.h"
+#include "core/history.h"
+#include "core/table.h"
+#include "miscadmin.h"
+#include "pg/pg_arena.h"
+#include "pg/pg_compat.h"
+#include "pg/pg_hooks.h"
+#include "pg/pg_wait.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+/* Owner: this process.  The wait under way, with its blocker as it was at the beginning. */
+static PfsLockWait history;
+
+bool
+pfs_pg_lock_object(PfsWaitObject *object)
+{
+	LOCK	   *lock = MyProc->waitLock;
+	LOCKTAG    *tag;
+
+	if (lock == NULL)
+		return false;
+	tag = &lock->tag;			/* cannot change while somebody waits for it */
+	*object = (PfsWaitObject)
+	{
+		.type = PFS_WAIT_OBJECT_LOCK,
+		.mode = (uint8) MyProc->waitLockMode,
+		.subtype = (uint16) (tag->locktag_type | tag->locktag_lockmethodid << 8),
+		.id = {tag->locktag_field1, tag->locktag_field2, tag->locktag_field3, tag->locktag_field4},
+		.instance = LockTagHashCode(tag)
+	};
+	return true;
+}
+
+/* --- who stands in the way --- */
+
+/* Slot number of the blocker, or -1; its pid in *pid.  Bounded, never waits. */
+static int
+find_blocker(uint32 *pid)
+{
+	LOCK	   *lock = MyProc->waitLock;
+	LWLock	   *partition;
+	PGPROC	   *blocker;
+
+	*pid = 0;
+	if (lock == NULL)
+		return -1;
+	partition = LockHashPartitionLock(LockTagHashCode(&lock->tag));
+	if (LWLockHeldByMe(partition) || !LWLockConditionalAcquire(partition, LW_SHARED))
+	{
+		pfs_lose(pfs_arena, PFS_LOSS_LOCK_WAITS);
+		return -1;
+	}
+	blocker = MyProc->waitLock == lock ? pfs_pg_lock_holder(lock, MyProc) : NULL;
+	*pid = blocker != NULL ? (uint32) blocker->pid : 0;
+	LWLockRelease(partition);
+	return blocker != NULL && *pid != 0 ? (int) pfs_pg_number_of_proc(blocker) : -1;
+}
+
+/* Copies the blocker's statement: the one it is in, or its last one. */
+static void
+describe_blocker(int slot, uint32 pid)
+{
+	static union
+	{
+		PfsStatementEvent event;
+		char		bytes[sizeof(PfsStatementEvent) + PFS_LOCK_TEXT_LENGTH];
+	}			copy;
+	uint32		kept = Min(pfs_arena->sizes.sql_text_length, (uint32) PFS_LOCK_TEXT_LENGTH);
+	PfsThread  *thread;
+
+	if (slot < 0 || (uint32) slot >= pfs_arena->sizes.threads)
+		return;
+	thread = pfs_thread(pfs_arena, (uint32) slot);
+	if (pfs_load(&thread->owner) != pid)
+		return;
+	history.blocking_thread_id = pfs_load(&thread->thread_id);
+	history.blocking_user = pfs_load(&thread->user);
+	for (uint32 place = 0; place < pfs_arena->sizes.statement_stack; place++)
+	{
+		if (!pfs_statement_read(pfs_arena, thread, place, &copy.event,
+								sizeof(PfsStatementEvent) + kept) || copy.event.level != 0)
+			continue;
+		history.blocking_statement_id = copy.event.statement_id;
+		history.blocking_query_id = copy.event.query_id;
+		history.blocking_running = copy.event.head.state == PFS_EVENT_RUNNING;
+		history.blocking_encoding = copy.event.head.encoding;
+		history.blocking_text_length = (uint16) Min(copy.event.text_length, kept);
+		memcpy(history.blocking_text, pfs_statement_text(&copy.event), history.blocking_text_length);
+		if (history.blocking_running)
+			return;
+	}
+}
+
+static void
+describe_waiter(void)
+{
+	PfsStatement *statement = pfs_waiting_statement(&pfs_session);
+	PfsThread  *thread = pfs_session.thread;
+
+	history.thread_id = thread->thread_id;
+	history.pid = thread->owner;
+	history.user = thread->user;
+	history.database = thread->database;
+	history.encoding = (uint8) thread->encoding;
+	if (statement == NULL)
+		return;
+	history.statement_id = statement->event->statement_id;
+	history.query_id = statement->event->query_id;
+	if (statement->place < 0)
+		return;
+	history.text_length = (uint16) Min(statement->event->text_length, PFS_LOCK_TEXT_LENGTH);
+	memcpy(history.text, pfs_statement_text(statement->event), history.text_length);
+}
+
+void
+pfs_pg_lock_begin(const PfsWaitObject *object, PfsTicks start)
+{
+	uint32		pid = 0;
+	int			slot;
+
+	if (pfs_arena->sizes.lock_waits_history == 0)
+		return;
+	memset(&history, 0, offsetof(PfsLockWait, text));
+	slot = find_blocker(&pid);
+	history.blocking_pid = pid;
+	history.object = *object;
+	history.start = start;
+	describe_waiter();
+	describe_blocker(slot, pid);
+}
+
+/* Waits for a table's lock are also counted for that table. */
+static void
+count_table_lock(const PfsWaitObject *object, PfsTicks wait)
+{
+	PfsTableKey key = {object->id[0], object->id[1], 0};
+	uint32		use;
+	uint32		row;
+
+	if ((object->subtype & 0xFF) != LOCKTAG_RELATION || object->id[1] < FirstNormalObjectId)
+		return;
+	row = pfs_table_find(pfs_arena, &key, &use);
+	if (row != 0)
+		pfs_table_lock_add(pfs_arena, row, use, object->mode, wait);
+}
+
+void
+pfs_pg_lock_end(const PfsWaitObject *object, PfsTicks start, PfsTicks end, bool granted)
+{
+	PfsTicks	wait = start != 0 ? Max(end - start, 1) : 0;
+
+	count_table_lock(object, wait);
+	if (pfs_arena->sizes.lock_waits_history == 0 || history.thread_id == 0)
+		return;
+	history.wait = wait;
+	history.granted = granted;
+	history.epoch = pfs_load_acquire(&pfs_arena->reset_now);
+	pfs_history_lock_wait(&pfs_session, &history);
+	history.thread_id = 0;
+}
+
+/* --- names, for readers --- */
+
+static void
+name_relation(const PfsWaitObject *lock, PfsHostObject *object)
+{
+	static char other[64];
+	Oid			database = lock->id[0];
+	Oid			relation = lock->id[1];
+
+	if (database != InvalidOid && database != MyDatabaseId)
+	{
+		snprintf(other, sizeof(other), "relation %u of database %u", relation, database);
+		object->name = other;
+		return;
+	}
+	object->name = get_rel_name(relation);
+	if (object->name != NULL)
+	{
+		object->schema = get_namespace_name(get_rel_namespace(relation));
+		return;
+	}
+	snprintf(other, sizeof(other), "relation %u", relation);
+	object->name = other;
+}
+
+static void
+lock_object_names(const PfsWaitObject *lock, PfsHostObject *object)
+{
+	static char type[32];
+	static char rest[NAMEDATALEN + 64];
+	unsigned	locktag = lock->subtype & 0xFF;
+	LOCKMETHODID method = lock->subtype >> 8;
+
+	if (locktag > LOCKTAG_LAST_TYPE || (method != DEFAULT_LOCKMETHOD && method != USER_LOCKMETHOD))
+		return;
+	strlcpy(type, LockTagTypeNames[locktag], sizeof(type));
+	for (char *c = type; *c != '\0'; c++)
+		*c = (char) pg_toupper((unsigned char) *c);
+	object->type = type;
+	object->mode = GetLockmodeName(method, lock->mode);
+	switch (locktag)
+	{
+		case LOCKTAG_RELATION:
+		case LOCKTAG_RELATION_EXTEND:
+			name_relation(lock, object);
+			break;
+		case LOCKTAG_PAGE:
+		case LOCKTAG_TUPLE:
+			name_relation(lock, object);
+			if (locktag == LOCKTAG_PAGE)
+				snprintf(rest, sizeof(rest), "%s page %u", object->name, lock->id[2]);
+			else
+				snprintf(rest, sizeof(rest), "%s (%u,%u)", object->name, lock->id[2], lock->id[3]);
+			object->name = rest;
+			break;
+		case LOCKTAG_TRANSACTION:
+			snprintf(rest, sizeof(rest), "%u", lock->id[0]);
+			object->name = rest;
+			break;
+		default:
+			snprintf(rest, sizeof(rest), "%u/%u/%u/%u", lock->id[0], lock->id[1], lock->id[2],
+					 lock->id[3]);
+			object->name = rest;
+			break;
+	}
+}
+
+/* "base/5/16384_fsm.1": the relation behind the number, in this database only. */
+static const char *
+relation_of_file(const char *path)
+{
+	static char name[2 * NAMEDATALEN + 8];
+	unsigned	space = 0,
+				database = 0,
+				number = 0;
+	Oid			relation = InvalidOid;
+	char		version[64];
+	const char *relname;
+
+	if (sscanf(path, "base/%u/%u", &database, &number) == 2 && database == MyDatabaseId)
+		relation = pfs_pg_relation_of_file(MyDatabaseTableSpace, number);
+	else if (sscanf(path, "global/%u", &number) == 1)
+		relation = pfs_pg_relation_of_file(GLOBALTABLESPACE_OID, number);
+	else if (sscanf(path, "pg_tblspc/%u/%63[^/]/%u/%u", &space, version, &database, &number) == 4 &&
+			 database == MyDatabaseId)
+		relation = pfs_pg_relation_of_file(space, number);
+	relname = OidIsValid(relation) ? get_rel_name(relation) : NULL;
+	if (relname == NULL)
+		return NULL;
+	snprintf(name, sizeof(name), "%s.%s",
+			 quote_identifier(get_namespace_name(get_rel_namespace(relation))),
+			 quote_identifier(relname));
+	return name;
+}
+
+static bool
+interposed_call(uint32_t number, PfsHostCall *call)
+{
+	PfsSlot		slot;
+
+	if (!pfs_interpose_slot(number, &slot))
+		return false;
+	call->object = slot.object;
+	call->symbol = slot.symbol;
+	call->state = pfs_slot_state_name(slot.state);
+	call->patched = slot.state == PFS_SLOT_PATCHED || slot.state == PFS_SLOT_CHAINED;
+	call->number = slot.number;
+	return true;
+}
+
+void
+pfs_pg_lock_names_install(void)
+{
+	pfs_host_lock_object = lock_object_names;
+	pfs_host_relation_of_file = relation_of_file;
+	pfs_host_call = interposed_call;
+}
