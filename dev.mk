@@ -56,29 +56,32 @@ endef
 # The interposer patches the program it is in: each of its tests is linked in each way in which servers
 # are. As in a server the interposer is a library, which is not patched itself.
 INTERPOSE_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_interpose*.c))
+INTERPOSE_HEADERS := $(wildcard src/interpose/*.h src/interpose/*.def)
 INTERPOSE_WAYS := pie_lazy pie_now nopie_lazy noplt
 WAY_pie_lazy := -fPIE -pie -Wl,-z,relro,-z,lazy
 WAY_pie_now := -fPIE -pie -Wl,-z,relro,-z,now
 FORTIFY_pie_now := -O2 -D_FORTIFY_SOURCE=2 # as Debian compiles; sanitizers cannot
 WAY_nopie_lazy := -fno-pie -no-pie -Wl,-z,lazy
 WAY_noplt := -fPIE -fno-plt -pie -Wl,-z,relro,-z,now
-LIBRARY_FLAGS = $(filter-out -MMD -MP,$(HOST_FLAGS)) -fPIC -shared
+INTERPOSE_LIBRARIES := pfs_interpose hook preload client
+PLAIN_FLAGS = $(filter-out -MMD -MP,$(HOST_FLAGS)) # several sources at once: no dependency files
+LIBRARY_FLAGS = $(PLAIN_FLAGS) -fPIC -shared
 
 # INTERPOSE_WAY(target, flags, way): rules for the test programs that are linked in one way.
 define INTERPOSE_WAY
-$(BUILD)/$(1)/test_%-$(3): tests/unit/test_%.c $(BUILD)/$(1)/libpfs_interpose.so \
-		$(BUILD)/$(1)/libhook.so $(BUILD)/$(1)/libclient.so tests/unit/interpose/observer.h
-	$(HOST_CC) $(filter-out -MMD -MP,$(HOST_FLAGS)) $(2) $(WAY_$(3)) $(if $(findstring sanitize,$(2)),,$(FORTIFY_$(3))) -DLINK_WAY='"$(3)"' -o $$@ $$< \
-		$(BUILD)/$(1)/libpfs_interpose.so -Wl,-rpath,$(CURDIR)/$(BUILD)/$(1)
+$(BUILD)/$(1)/test_%-$(3): tests/unit/test_%.c tests/unit/interpose/observer.h \
+		$(INTERPOSE_LIBRARIES:%=$(BUILD)/$(1)/lib%.so)
+	$(HOST_CC) $(PLAIN_FLAGS) $(2) $(WAY_$(3)) $(if $(findstring sanitize,$(2)),,$(FORTIFY_$(3))) \
+		-DLINK_WAY='"$(3)"' -o $$@ $$< $(BUILD)/$(1)/libpfs_interpose.so -Wl,-rpath,$(CURDIR)/$(BUILD)/$(1)
 $(1): $(INTERPOSE_TESTS:%=$(BUILD)/$(1)/%-$(3))
 endef
 
 # INTERPOSE_BUILD(target, flags): the same for all ways, and for the libraries that they load.
 define INTERPOSE_BUILD
-$(BUILD)/$(1)/libpfs_interpose.so: $(INTERPOSE_SOURCES) $(wildcard src/interpose/*.h src/interpose/*.def) dev.mk
+$(BUILD)/$(1)/libpfs_interpose.so: $(INTERPOSE_SOURCES) $(INTERPOSE_HEADERS) $(CORE_HEADERS) dev.mk
 	@mkdir -p $$(@D)
 	$(HOST_CC) $(LIBRARY_FLAGS) $(2) -o $$@ $(INTERPOSE_SOURCES)
-$(BUILD)/$(1)/libhook.so: tests/unit/interpose/hook.c
+$(BUILD)/$(1)/lib%.so: tests/unit/interpose/%.c
 	@mkdir -p $$(@D)
 	$(HOST_CC) $(LIBRARY_FLAGS) $(2) -o $$@ $$<
 $(BUILD)/$(1)/libpq.so.99: tests/unit/interpose/libpq.c

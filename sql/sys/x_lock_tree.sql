@@ -21,14 +21,18 @@ WITH RECURSIVE waits AS MATERIALIZED (
 	SELECT DISTINCT ON (waiter)
 		w.waiter, w.wait_started, w.locktype, w.requesting_lock_mode,
 		CASE w.locktype
+			WHEN 'transactionid' THEN concat_ws(' of ', 'transaction ' || w.lock_data, o.name)
+			WHEN 'virtualxid' THEN 'transaction ' || w.lock_data
 			WHEN 'tuple' THEN 'row ' || w.lock_data || ' of ' || o.name
 			WHEN 'page' THEN w.lock_data || ' of ' || o.name
 			WHEN 'advisory' THEN 'advisory lock ' || o.name
-			ELSE concat_ws(' of ', lower(w.object_type) || coalesce(' ' || w.lock_data, ''), o.name)
+			ELSE concat_ws(' ', lower(w.object_type), o.name, w.lock_data)
 		END AS object
 	FROM waits AS w
-	CROSS JOIN LATERAL (SELECT CASE WHEN w.object_schema IS NULL THEN w.object_name
-		ELSE concat_ws('.', quote_ident(w.object_schema), quote_ident(w.object_name)) END) AS o (name)
+	CROSS JOIN LATERAL (SELECT
+		coalesce(w.object_schema, w.table_schema), coalesce(w.object_name, w.table_name)) AS n (s, o)
+	CROSS JOIN LATERAL (SELECT CASE WHEN n.s IS NULL THEN n.o
+		ELSE concat_ws('.', quote_ident(n.s), quote_ident(n.o)) END) AS o (name)
 	ORDER BY w.waiter, w.wait_started
 ), edges AS MATERIALIZED (
 	SELECT waiter, blocker, bool_or(hard) AS hard, min(label) AS label,

@@ -16,7 +16,7 @@ SELECT
 		ELSE coalesce(d.datname, a.datname, p.database)::text END AS database_name,
 	CASE
 		WHEN l.locktype = 'extend' THEN 'RELATION EXTENSION'
-		WHEN l.object_relation IS NOT NULL THEN
+		WHEN l.relation IS NOT NULL THEN
 			CASE c.relkind
 				WHEN 'r' THEN 'TABLE' WHEN 'p' THEN 'TABLE' WHEN 't' THEN 'TOAST TABLE'
 				WHEN 'i' THEN 'INDEX' WHEN 'I' THEN 'INDEX' WHEN 'S' THEN 'SEQUENCE'
@@ -29,13 +29,13 @@ SELECT
 		ELSE 'TRANSACTION'
 	END AS object_type,
 	CASE
-		WHEN l.object_relation IS NOT NULL THEN cn.nspname::text
+		WHEN l.relation IS NOT NULL THEN cn.nspname::text
 		WHEN o.type = 'schema' THEN o.name
 		ELSE o.schema
 	END AS object_schema,
 	CASE
-		WHEN l.object_relation IS NOT NULL THEN
-			coalesce(c.relname, 'oid ' || l.object_relation || l.elsewhere)
+		WHEN l.relation IS NOT NULL THEN
+			coalesce(c.relname, 'oid ' || l.relation || l.elsewhere)
 		WHEN l.locktype = 'object' THEN
 			CASE WHEN o.type = 'schema' THEN NULL ELSE coalesce(
 				o.name, o.identity, l.classid::regclass || ' oid ' || l.objid || l.elsewhere) END
@@ -152,10 +152,10 @@ LEFT JOIN pg_class AS b ON b.oid = tree.path[2]
 LEFT JOIN LATERAL (
 	SELECT
 		f.type,
-		CASE WHEN f.schema LIKE '"%' THEN replace(trim('"' FROM f.schema), '""', '"')
-			ELSE f.schema END,
-		CASE WHEN f.name LIKE '"%' THEN replace(trim('"' FROM f.name), '""', '"')
-			ELSE f.name END,
+		CASE WHEN f.schema LIKE '"%'
+			THEN replace(substr(f.schema, 2, length(f.schema) - 2), '""', '"') ELSE f.schema END,
+		CASE WHEN f.name LIKE '"%'
+			THEN replace(substr(f.name, 2, length(f.name) - 2), '""', '"') ELSE f.name END,
 		f.identity
 	FROM pg_identify_object(
 		CASE WHEN l.locktype = 'object' AND l.resolvable AND l.classid IN (
@@ -202,7 +202,7 @@ COMMENT ON COLUMN performance_schema.lock_instances.object_name IS
 COMMENT ON COLUMN performance_schema.lock_instances.table_schema IS
 	'Schema of table_name';
 COMMENT ON COLUMN performance_schema.lock_instances.table_name IS
-	'Table that the relation, index, page or row belongs to; the partitioned one';
+	'Table of the relation, page, row, or of the row waited for; the partitioned one';
 COMMENT ON COLUMN performance_schema.lock_instances.partition_name IS
 	'Partition of table_name';
 COMMENT ON COLUMN performance_schema.lock_instances.subpartition_name IS

@@ -60,7 +60,7 @@ COMMENT ON COLUMN performance_schema.lock_waits.object_name IS
 COMMENT ON COLUMN performance_schema.lock_waits.table_schema IS
 	'Schema of table_name';
 COMMENT ON COLUMN performance_schema.lock_waits.table_name IS
-	'Table that the relation, index, page or row belongs to; the partitioned one';
+	'Table of the relation, page, row, or of the row waited for; the partitioned one';
 COMMENT ON COLUMN performance_schema.lock_waits.partition_name IS
 	'Partition of table_name';
 COMMENT ON COLUMN performance_schema.lock_waits.subpartition_name IS

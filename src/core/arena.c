@@ -56,14 +56,15 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->statement_slot_bytes = PFS_ALIGN_UP(sizeof(PfsStatementEvent) + s->sql_text_length +
 										   PFS_MESSAGE_LENGTH, 8);
 	a->thread_shown_offset = PFS_ALIGN_UP(sizeof(PfsThread), 64) + PFS_SCOPES * a->aggregate_bytes;
-	a->thread_history_offset = PFS_ALIGN_UP(a->thread_shown_offset +
-											statement_slots * sizeof(uint32_t), 64);
-	a->thread_transactions_offset = a->thread_history_offset +
-		statement_slots * a->statement_slot_bytes;
+	a->thread_transactions_offset = PFS_ALIGN_UP(a->thread_shown_offset +
+												 statement_slots * sizeof(uint32_t), 64);
 	a->thread_waits_offset = a->thread_transactions_offset +
 		(1 + s->transactions_history) * sizeof(PfsTransactionEvent);
-	a->thread_bytes = PFS_ALIGN_UP(a->thread_waits_offset +
-								   (PFS_WAIT_STACK + s->waits_history) * sizeof(PfsWaitEvent), 64);
+	a->thread_history_offset = PFS_ALIGN_UP(a->thread_waits_offset + (PFS_WAIT_STACK + s->waits_history) *
+											sizeof(PfsWaitEvent), 64);
+	a->lean_thread_bytes = a->thread_history_offset;
+	a->thread_bytes = PFS_ALIGN_UP(a->thread_history_offset +
+								   statement_slots * a->statement_slot_bytes, 64);
 	a->text_block = power_of_two(pfs_max(4096u, s->sql_text_length + PFS_MESSAGE_LENGTH));
 	a->text_ring_bytes = PFS_ALIGN_UP((uint64_t) s->statements_history_long * TEXT_RING_BYTES_PER_ROW,
 									  a->text_block);
@@ -81,7 +82,8 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->accounts = place(&end, (uint64_t) s->accounts * a->account_bytes);
 	a->users = place(&end, (uint64_t) s->users * a->account_bytes);
 	a->hosts = place(&end, (uint64_t) s->hosts * a->account_bytes);
-	a->threads = place(&end, (uint64_t) s->threads * a->thread_bytes);
+	a->threads = place(&end, (uint64_t) (s->threads - s->lean_threads) * a->thread_bytes);
+	a->lean_threads = place(&end, (uint64_t) s->lean_threads * a->lean_thread_bytes);
 	a->digests = place(&end, (s->digests + 2) * sizeof(PfsDigest));
 	a->digest_heads = place(&end, a->digest_head_count * sizeof(uint64_t));
 	a->statements_long = place(&end, s->statements_history_long *
@@ -143,8 +145,10 @@ pfs_arena_part(const PfsArena *a, int number, PfsArenaPart *part)
 		{"accounts", "Accounts and their summaries' directories", s->accounts, a->account_bytes, 0},
 		{"users", "Users and their summaries' directories", s->users, a->account_bytes, 0},
 		{"hosts", "Hosts and their summaries' directories", s->hosts, a->account_bytes, 0},
-		{"threads", "Threads: directories, histograms, current events and histories", s->threads,
-		a->thread_bytes, 0},
+		{"threads", "Threads: directories, histograms, current events and histories",
+			s->threads - s->lean_threads, a->thread_bytes, 0},
+		{"(lean_threads)", "Threads that never execute statements", s->lean_threads,
+		a->lean_thread_bytes, 0},
 		{"events_statements_summary_by_digest", "Digest rows; texts, histograms and cells of threads "
 			"are in the pool", s->digests + 2, sizeof(PfsDigest), 0},
 		{"(digest_hash)", "Heads of the digest hash", a->digest_head_count, sizeof(uint64_t), 0},

@@ -14,6 +14,7 @@
 typedef struct PfsSizes
 {
 	uint32_t	threads;
+	uint32_t	lean_threads;	/* the last of them: processes that never execute a statement */
 	uint32_t	accounts;
 	uint32_t	users;
 	uint32_t	hosts;
@@ -123,7 +124,8 @@ typedef struct PfsArena
 	PfsOff		accounts;
 	PfsOff		users;
 	PfsOff		hosts;
-	PfsOff		threads;
+	PfsOff		threads;		/* statement slots included, then ... */
+	PfsOff		lean_threads;	/* ... those without */
 	PfsOff		digests;
 	PfsOff		digest_heads;
 	PfsOff		statements_long;
@@ -142,10 +144,11 @@ typedef struct PfsArena
 	uint32_t	aggregate_bytes;
 	uint32_t	account_bytes;
 	uint32_t	thread_bytes;
+	uint32_t	lean_thread_bytes;	/* the same without statement slots */
 	uint32_t	thread_shown_offset;	/* slot numbers: stack, then history */
-	uint32_t	thread_history_offset;	/* statement slots */
 	uint32_t	thread_transactions_offset; /* ring of transaction slots */
 	uint32_t	thread_waits_offset;	/* events_waits_current, then the history ring */
+	uint32_t	thread_history_offset;	/* statement slots, last */
 	uint32_t	statement_slot_bytes;
 	uint32_t	text_block;		/* bytes of the text ring claimed at once */
 	uint64_t	text_ring_bytes;

@@ -56,6 +56,8 @@ free_stack_place(PfsSession *session)
 {
 	if (pfs_unlikely(session->slots_of != session->thread->thread_id))
 		take_over_slots(session);
+	if (pfs_unlikely(!pfs_thread_has_statements(session->arena, session->thread)))
+		return -1;
 	for (uint32_t i = 0; i < session->arena->sizes.statement_stack; i++)
 		if (!session->place_used[i])
 			return (int32_t) i;

@@ -215,7 +215,7 @@ fill_socket(PfsScan *scan, PfsThread *thread, SocketRow *row, ThreadCopy *copy)
 		pfs_scan_wants_number(scan, "thread_id", row->thread_id);
 }
 
-/* A row may show the second part or not: parts behind the table's last group are not looked at. */
+/* The second part is for the summary: socket_instances has one group. */
 static void
 sockets_scan(PfsScan *scan)
 {
@@ -325,11 +325,11 @@ no_rows(PfsScan *scan)
 
 const PfsTable pfs_table_mutex_instances = {
 	.name = "mutex_instances",
-	.doc = "No rows: the server tells for which kind of lightweight lock a process waits, not for which one of its thousands, nor who holds it; waits by kind are in events_waits_summary_global_by_event_name (wait/lwlock/%)",
+	.doc = "No rows: the server tells for which kind of lightweight lock a process waits, not for which one of its thousands, nor who holds it; waits by kind are in events_waits_summary_global_by_event_name (wait/synch/lwlock/%)",
 	.groups = {&mutex_group},.scan = no_rows,
 };
 const PfsTable pfs_table_cond_instances = {
 	.name = "cond_instances",
-	.doc = "No rows: condition variables of the server have no names; waits for them are in events_waits_summary_global_by_event_name (wait/ipc/%)",
+	.doc = "No rows: the server's condition variables have no names; waits for them are in events_waits_summary_global_by_event_name (wait/ipc/%)",
 	.groups = {&cond_group},.scan = no_rows,
 };

@@ -12,6 +12,8 @@
 
 #define ROW_RETRIES 32
 
+void		(*pfs_host_table_name) (const PfsTableKey *key, PfsHostObject *object);
+
 static PfsObjectSum *
 sum_of(PfsObjectSums *sums, uint32_t number)
 {

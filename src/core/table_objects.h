@@ -35,6 +35,12 @@ extern void pfs_object_sums(PfsObjectSums *sums, PfsScan *scan, PfsObjectMap map
 	for (uint32_t pfs_i = 0; pfs_i < (sums)->count; pfs_i++) \
 		for (PfsObjectSum *visited = (sums)->sum[pfs_i]; visited != NULL; visited = NULL)
 
+/*
+ * Names of a table whose row nobody has named yet: its lock was waited for, and it was not used.
+ * Reader's process; may throw.  NULL, or leaves the names NULL: another database, dropped.
+ */
+extern void (*pfs_host_table_name) (const PfsTableKey *key, PfsHostObject *object);
+
 /* Does the reader want rows with this text, or number, in a key column? */
 extern bool pfs_scan_wants_text(const PfsScan *scan, const char *column, PfsText text);
 extern bool pfs_scan_wants_number(const PfsScan *scan, const char *column, uint64_t number);

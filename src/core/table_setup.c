@@ -389,6 +389,13 @@ find_object(PfsArena *arena, PfsFields key)
 	return NULL;
 }
 
+/* Tables look their rule up again. */
+static void
+objects_changed(PfsArena *arena)
+{
+	pfs_store_release(&arena->objects_changed, pfs_load(&arena->objects_changed) + 1);
+}
+
 static PfsEditResult
 objects_update(PfsArena *arena, PfsFields old, PfsFields new, int *column)
 {
@@ -402,6 +409,7 @@ objects_update(PfsArena *arena, PfsFields old, PfsFields new, int *column)
 		return PFS_EDIT_NO_ROW;
 	store_flag(&object->enabled, flags[0]);
 	store_flag(&object->timed, flags[1]);
+	objects_changed(arena);
 	return PFS_EDIT_OK;
 }
 
@@ -427,7 +435,9 @@ objects_insert(PfsArena *arena, PfsFields new, int *column)
 		return PFS_EDIT_BAD_VALUE;
 	store_flag(&row.enabled, flags[0]);
 	store_flag(&row.timed, flags[1]);
-	return rule_result(pfs_object_insert(arena, &row));
+	result = rule_result(pfs_object_insert(arena, &row));
+	objects_changed(arena);
+	return result;
 }
 
 static PfsEditResult
@@ -438,6 +448,7 @@ objects_remove(PfsArena *arena, PfsFields old)
 	if (object == NULL)
 		return PFS_EDIT_NO_ROW;
 	pfs_store_release(&object->used, 0);
+	objects_changed(arena);
 	return PFS_EDIT_OK;
 }
 
@@ -446,6 +457,7 @@ objects_reset(PfsArena *arena, const PfsTable *table)
 {
 	for (uint32_t i = 0; i < arena->sizes.objects; i++)
 		pfs_store_release(&pfs_object(arena, i)->used, 0);
+	objects_changed(arena);
 	return table != NULL;
 }
 

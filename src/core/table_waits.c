@@ -197,6 +197,7 @@ const PfsTable pfs_table_events_waits_summary_by_digest = {
 typedef struct LockWaitRow
 {
 	PfsLockWait wait;
+	PfsTicks	start;
 	PfsTicks	end;
 	PfsText		user;
 	PfsText		blocking_user;
@@ -226,7 +227,7 @@ static const PfsColumn lock_wait_columns[] = {
 	{"lock_mode", "Mode that was asked for", PFS_COLUMN_TEXT, offsetof(LockWaitRow, mode), 0},
 	{"wait_started", "When the wait began", PFS_COLUMN_WHEN, offsetof(LockWaitRow, wait.start), 0},
 	{"timer_start", "The same, picoseconds since server start", PFS_COLUMN_TICKS_SINCE_START,
-	offsetof(LockWaitRow, wait.start), 0},
+	offsetof(LockWaitRow, start), 0},
 	{"timer_end", "End of the wait", PFS_COLUMN_TICKS_SINCE_START, offsetof(LockWaitRow, end), 0},
 	{"timer_wait", "How long it lasted, picoseconds", PFS_COLUMN_TICKS,
 	offsetof(LockWaitRow, wait.wait), 0},
@@ -263,6 +264,7 @@ emit_lock_wait(PfsScan *scan, const PfsLockWait *wait)
 
 	memset(&row, 0, sizeof(row));
 	row.wait = *wait;
+	row.start = wait->start;
 	row.end = wait->start + wait->wait;
 	row.user = pfs_text_of_name(arena, wait->user);
 	row.blocking_user = pfs_text_of_name(arena, wait->blocking_user);

@@ -148,7 +148,12 @@ typedef enum PfsScope
 static inline PfsThread *
 pfs_thread(const PfsArena *arena, uint32_t slot)
 {
-	return PFS_AT(arena, arena->threads + (uint64_t) slot * arena->thread_bytes, PfsThread);
+	uint32_t	full = arena->sizes.threads - arena->sizes.lean_threads;
+
+	return slot < full
+		? PFS_AT(arena, arena->threads + (uint64_t) slot * arena->thread_bytes, PfsThread)
+		: PFS_AT(arena, arena->lean_threads + (uint64_t) (slot - full) * arena->lean_thread_bytes,
+				 PfsThread);
 }
 
 static inline PfsAggregate *
@@ -170,6 +175,13 @@ static inline uint32_t *
 pfs_thread_shown(const PfsArena *arena, PfsThread *thread)
 {
 	return (uint32_t *) ((char *) thread + arena->thread_shown_offset);
+}
+
+/* Has the thread statement slots?  (False: a statement of it makes no row.) */
+static inline bool
+pfs_thread_has_statements(const PfsArena *arena, const PfsThread *thread)
+{
+	return (const char *) thread < PFS_AT(arena, arena->lean_threads, char);
 }
 
 static inline PfsStatementEvent *

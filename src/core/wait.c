@@ -110,43 +110,42 @@ close_row(PfsSession *session, PfsWait *wait, PfsTicks end, PfsTicks ticks, int6
 
 /* --- totals of statements --- */
 
-static void
-add_total(PfsSession *session, PfsWaitTotals *totals, uint32_t wait, const PfsTimerStat *stat)
+/* The total of a wait; NULL when there are too many kinds. */
+static inline PfsTimerStat *
+total_of(PfsWaitTotals *totals, uint32_t wait)
 {
 	uint32_t	i = 0;
 
 	while (i < totals->used && totals->wait[i] != wait)
 		i++;
-	if (i == totals->used)
+	if (pfs_unlikely(i == totals->used))
 	{
 		if (i == PFS_WAIT_TOTALS)
-		{
-			pfs_add_shared(&session->arena->loss[PFS_LOSS_WAIT_TOTALS], stat->count);
-			return;
-		}
+			return NULL;
 		totals->used++;
 		totals->wait[i] = (uint16_t) wait;
-		memset(&totals->stat[i], 0, sizeof(totals->stat[i]));
+		totals->stat[i] = (PfsTimerStat) {0};
 	}
-	pfs_timer_stat_merge(&totals->stat[i], stat);
+	return &totals->stat[i];
 }
 
 /* Idle time belongs to no statement, and a table's time contains other waits. */
-static void
+static inline void
 charge(PfsSession *session, const PfsInstrument *instrument, uint32_t wait, PfsTicks ticks)
 {
 	PfsStatement *statement = pfs_waiting_statement(session);
-	PfsTimerStat one = {.count = 1, .sum = ticks, .max = ticks,
-		.min_inverted = ticks != 0 ? UINT64_MAX - ticks : 0};
+	PfsTimerStat *total;
 
-	if (instrument->kind == PFS_WAIT_TABLE)
-		return;
-	if (instrument->kind == PFS_WAIT_IDLE)
+	if (pfs_unlikely(instrument->kind == PFS_WAIT_IDLE))
 	{
 		session->waits.used = 0;
 		return;
 	}
-	add_total(session, statement != NULL ? &statement->waits : &session->waits, wait, &one);
+	total = total_of(statement != NULL ? &statement->waits : &session->waits, wait);
+	if (pfs_likely(total != NULL))
+		pfs_timer_stat_add(total, ticks);
+	else
+		pfs_lose(session->arena, PFS_LOSS_WAIT_TOTALS);
 	if (instrument->kind == PFS_WAIT_LOCK && statement != NULL)
 		pfs_statement_count(statement, PFS_COUNTER_LOCK_TIME, ticks);
 }
@@ -161,7 +160,14 @@ pfs_wait_hand_over(PfsSession *session, PfsStatement *statement)
 		pfs_digest_wait_add(session->arena, session->thread, statement->event->digest,
 							statement->event->digest_generation, totals);
 	for (uint32_t i = 0; parent != NULL && i < totals->used; i++)
-		add_total(session, &parent->waits, totals->wait[i], &totals->stat[i]);
+	{
+		PfsTimerStat *total = total_of(&parent->waits, totals->wait[i]);
+
+		if (total != NULL)
+			pfs_timer_stat_merge(total, &totals->stat[i]);
+		else
+			pfs_add_shared(&session->arena->loss[PFS_LOSS_WAIT_TOTALS], totals->stat[i].count);
+	}
 	if (parent != NULL)
 		pfs_statement_count(parent, PFS_COUNTER_LOCK_TIME,
 							pfs_statement_counter(statement->event, PFS_COUNTER_LOCK_TIME));
@@ -181,6 +187,7 @@ pfs_wait_begin(PfsSession *session, PfsWait *wait, PfsTicks now)
 {
 	const PfsInstrument *instrument = pfs_wait_instrument(session->arena, wait->wait);
 
+	wait->instrument = instrument;
 	wait->level = 0;
 	wait->start = !pfs_load(&instrument->timed) ? 0 : now != 0 ? now : pfs_now();
 	if (pfs_likely(!pfs_wait_shown(session)) || !pfs_enter_recording(session))
@@ -223,8 +230,7 @@ void
 pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
 {
 	PfsArena   *arena = session->arena;
-	const PfsInstrument *instrument = pfs_wait_instrument(arena, wait->wait);
-	PfsFamily	family = pfs_wait_family(instrument);
+	PfsFamily	family = pfs_wait_family(wait->instrument);
 	PfsTicks	ticks = 0;
 
 	if (wait->start != 0)
@@ -245,7 +251,7 @@ pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
 		if (pfs_likely(cell != NULL))
 			pfs_timer_stat_add(&cell->stat, ticks);
 	}
-	charge(session, instrument, wait->wait, ticks);
+	charge(session, wait->instrument, wait->wait, ticks);
 	if (pfs_unlikely(wait->level != 0))
 		close_row(session, wait, wait->start != 0 ? end : 0, ticks, bytes);
 	pfs_seq_write_end(&session->thread->seq);

@@ -21,6 +21,7 @@
 typedef struct PfsWait
 {
 	PfsTicks	start;			/* 0 = not timed */
+	const PfsInstrument *instrument;	/* set by begin */
 	uint32_t	wait;			/* number among the waits */
 	uint8_t		operation;		/* PfsOperation */
 	uint8_t		level;			/* its place in the stack of waits + 1; 0 = makes no row */

@@ -18,13 +18,12 @@
 
 #define LIBRARIES_MAX 32
 
-/* Beginnings of file names */
+/* File names up to the first dot or dash: libpq.so.5, and in Python packages libpq-6197da7d.so.5 */
 static const char *const wanted[] = {
-	"libpq.so.",				/* dblink, postgres_fdw, the WAL receiver: connects, COPY, cancel */
-	"libmysqlclient.so.",		/* mysql_fdw: every query */
-	"libmariadb.so.",			/* the same */
-	"libcurl.so.",				/* http and its like: every request */
-	"libcurl-gnutls.so.",		/* Debian's second name for it */
+	"libpq",					/* dblink, postgres_fdw, the WAL receiver: connects, COPY, cancel */
+	"libmysqlclient",			/* mysql_fdw: every query */
+	"libmariadb",				/* the same */
+	"libcurl",					/* http and its like: every request; also -gnutls */
 };
 
 typedef struct Found
@@ -42,9 +41,10 @@ static bool
 is_wanted(const char *path)
 {
 	const char *name = strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1;
+	size_t		length = strcspn(name, ".-");
 
 	for (uint32_t i = 0; i < PFS_LENGTH(wanted); i++)
-		if (strncmp(name, wanted[i], strlen(wanted[i])) == 0)
+		if (strlen(wanted[i]) == length && memcmp(name, wanted[i], length) == 0)
 			return true;
 	return false;
 }

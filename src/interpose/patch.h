@@ -17,7 +17,7 @@ extern uint32_t pfs_patch_image(const PfsImage *image, const char *path);
 /* Whether the executable was patched: libraries then are. */
 extern bool pfs_patch_wanted(void);
 
-/* The function the executable would get for this import, or NULL; resolve.c. */
+/* The function that belongs into the slot of an import, or NULL; resolve.c. */
 extern void *pfs_resolve(const PfsImage *image, const PfsImage *executable, const PfsImport *import);
 
 #endif							/* PFS_PATCH_H */

@@ -46,6 +46,7 @@ resolve_sizes(void)
 	int			parties = Min(Max(MaxConnections, 64), 1024);
 
 	sizes.threads = (uint32) (MaxBackends + NUM_AUXILIARY_PROCS);
+	sizes.lean_threads = NUM_AUXILIARY_PROCS;	/* their process numbers are the last */
 	sizes.accounts = sized(pfs_guc_accounts_size, parties);
 	sizes.users = sized(pfs_guc_users_size, parties);
 	sizes.hosts = sized(pfs_guc_hosts_size, parties);
@@ -73,7 +74,8 @@ resolve_sizes(void)
 	if (pfs_guc_memory_pool_size >= 0)
 		sizes.pool_bytes = (uint64) pfs_guc_memory_pool_size * 1024;
 	else
-		sizes.pool_bytes = (uint64) sizes.threads * 24 * 1024 + (uint64) sizes.digests * 640 +
+		sizes.pool_bytes = (uint64) (sizes.threads - sizes.lean_threads) * 24 * 1024 +
+			(uint64) sizes.lean_threads * 6 * 1024 + (uint64) sizes.digests * 640 +
 			1024 * 1024;
 	return sizes;
 }

@@ -65,7 +65,7 @@ typedef enum Meaning
 static const uint32_t asked_always = PFS_GATE_CALLS;	/* until a process has a thread */
 static const uint32_t asked_never = 0;
 
-/* What imports.def says by the types of results. */
+/* Is the result of an open the new descriptor? */
 static bool
 call_returns_fd(uint32 number)
 {
@@ -74,13 +74,6 @@ call_returns_fd(uint32 number)
 	return strncmp(symbol, "__open", 6) == 0 || strncmp(symbol, "creat", 5) == 0 ||
 		(strncmp(symbol, "open", 4) == 0 && strcmp(symbol, "opendir") != 0);
 }
-
-static const bool call_moves_bytes[PFS_CALLS] = {
-#define PFS_IMPORT(result, symbol, parameters, arguments, operation, target, fd, path) \
-	[PFS_CALL_##symbol] = __builtin_types_compatible_p(result, ssize_t),
-#include "interpose/imports.def"
-#undef PFS_IMPORT
-};
 
 static inline bool
 is_wanted(uint32 wait)
@@ -134,7 +127,7 @@ pfs_pg_wait_settle(void)
 	for (int i = 0; i < put_off_count; i++)
 	{
 		PfsWait		wait = {.wait = put_off[i].wait,.start = put_off[i].start,
-			.operation = PFS_OPERATION_SEMAPHORE};
+			.instrument = pfs_wait_instrument(pfs_arena, put_off[i].wait)};
 
 		pfs_wait_end(&pfs_session, &wait, put_off[i].end, -1);
 	}
@@ -191,6 +184,14 @@ begin_idle(void)
 	return true;
 }
 
+/* The end of a latch's wait: what woke it up is read from a descriptor of the server's own. */
+static inline bool
+drains_latch(const PfsCall *call, uint32 code)
+{
+	return code != 0 && call->number == PFS_CALL_read && call->fd >= 0 &&
+		pfs_pg_fd(call->fd, true)->kind == PFS_PG_FD_OTHER;
+}
+
 /* What a call's descriptor or path says about it: object, and the wait where the server has none. */
 static uint32
 describe(PfsCall *call, uint32 wait)
@@ -198,8 +199,11 @@ describe(PfsCall *call, uint32 wait)
 	PfsCallTarget target = pfs_call_types[call->number].target;
 	const PfsPgFd *fd;
 
-	call_wait.object = (PfsWaitObject) {0};
+	bool		shown = pfs_wait_shown(&pfs_session);
+
 	call_wait.row = 0;
+	if (shown)
+		call_wait.object = (PfsWaitObject) {0};
 	if (target == PFS_TARGET_PATH && call->path != NULL)
 		return wait != UINT32_MAX ? wait : (uint32) pfs_pg_wait_of_path(call->path);
 	if ((target != PFS_TARGET_FD && target != PFS_TARGET_SOCKET) || call->fd < 0)
@@ -209,10 +213,11 @@ describe(PfsCall *call, uint32 wait)
 	{
 		call_wait.row = fd->row;
 		call_wait.use = fd->use;
-		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_FILE,.id = {fd->row, fd->use},
+		if (shown)
+			call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_FILE,.id = {fd->row, fd->use},
 			.instance = fd->row};
 	}
-	else if (fd->kind == PFS_PG_FD_CLIENT || fd->kind == PFS_PG_FD_SOCKET)
+	else if (shown && (fd->kind == PFS_PG_FD_CLIENT || fd->kind == PFS_PG_FD_SOCKET))
 		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET,
 			.instance = (uint64) call->fd};
 	return wait != UINT32_MAX ? wait : (uint32) fd->wait;
@@ -224,7 +229,8 @@ opens_or_closes(const PfsCall *call)
 	uint8		operation = pfs_call_types[call->number].operation;
 
 	return operation == PFS_OPERATION_OPEN || operation == PFS_OPERATION_CREATE ||
-		operation == PFS_OPERATION_CLOSE || operation == PFS_OPERATION_DELETE;
+		operation == PFS_OPERATION_CLOSE || operation == PFS_OPERATION_DELETE ||
+		operation == PFS_OPERATION_PROCESS;	/* pclose */
 }
 
 /* Is this the client's next command arriving? */
@@ -245,6 +251,8 @@ meaning_of(PfsCall *call)
 		pfs_pg_wait_settle();
 	if (code != 0)
 	{
+		if (drains_latch(call, code))
+			return MEANS_NOTHING;
 		if (code == WAIT_EVENT_CLIENT_READ && idle && begin_idle())
 			return MEANS_IDLE;
 		wait = pfs_pg_wait_of_code(code);
@@ -317,8 +325,8 @@ begin(PfsCall *call)
 		active = NULL;
 		return false;
 	}
-	if (pfs_call_types[call->number].operation == PFS_OPERATION_CLOSE && call->fd >= 0)
-		pfs_pg_fd_closing(call->fd);	/* before another thread of the kernel's could reuse it */
+	if (opens_or_closes(call) && call->fd >= 0)
+		pfs_pg_fd_closing(call->fd);
 	call->observer[0] = meaning;
 	return true;
 }
@@ -361,7 +369,7 @@ end(PfsCall *call, int64_t result)
 
 				if (opens_or_closes(call))
 					note_file(call, result);
-				has_bytes = result >= 0 && call_moves_bytes[call->number];
+				has_bytes = result >= 0 && pfs_call_types[call->number].bytes;
 				pfs_wait_end(&pfs_session, &call_wait, now, has_bytes ? result : -1);
 			}
 			break;

@@ -10,6 +10,7 @@
  */
 #include "core/digest.h"
 #include "core/statement.h"
+#include "core/wait.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,10 @@
 
 #define CLASSES 200
 #define ERRORS 260
+#define WAITS 3
+#define WAIT_LWLOCK 0
+#define WAIT_FILE 1
+#define WAIT_TABLE 2
 #define TIMED_EVENTS 200000
 #define TIMED_LOOPS 15
 
@@ -37,10 +42,15 @@ bench_sizes(void)
 		.hosts = 4,
 		.actors = 4,
 		.objects = 20,
-		.instruments = CLASSES + 2,
+		.instruments = CLASSES + 2 + WAITS,
 		.statement_classes = CLASSES,
 		.thread_classes = 1,
 		.errors = ERRORS,
+		.waits = WAITS,
+		.waits_history = 10,
+		.waits_history_long = 10000,
+		.files = 100,
+		.tables = 100,
 		.statement_stack = 10,
 		.statements_history = 10,
 		.statements_history_long = 10000,
@@ -67,6 +77,9 @@ make_arena(void)
 		pfs_register(arena, PFS_CLASS_STATEMENT, "statement", "a statement", 0, true, true);
 	pfs_register(arena, PFS_CLASS_TRANSACTION, "transaction", "transactions", 0, true, true);
 	pfs_register(arena, PFS_CLASS_ERROR, "error", "errors", 0, true, false);
+	pfs_register_wait(arena, PFS_WAIT_LWLOCK, "wait/synch/lwlock", "a lock", 0x01000001, true);
+	pfs_register_wait(arena, PFS_WAIT_FILE, "wait/io/file", "a file", 0x0A000001, true);
+	pfs_register_wait(arena, PFS_WAIT_TABLE, "wait/io/table", "a table", 0, true);
 	pfs_register_thread_class(arena, "thread/sql/client", "serves a client", true, false);
 	session = calloc(1, sizeof(*session));
 	session->arena = arena;
@@ -195,6 +208,54 @@ run_bucket_of(uint64_t count)
 	}
 }
 
+/* A wait on a lock inside a statement, with the statement's share of it. */
+static void
+run_wait(uint64_t count)
+{
+	while (count-- > 0)
+	{
+		PfsWait wait = {.wait = WAIT_LWLOCK, .operation = PFS_OPERATION_SEMAPHORE};
+
+		pfs_wait_begin(session, &wait, now);
+		now += 5000;
+		pfs_wait_end(session, &wait, now, -1);
+		session->waits.used = 0;
+	}
+}
+
+/* A read of a file that is known, summed up by event name, file and statement. */
+static void
+run_wait_file(uint64_t count)
+{
+	uint32_t use;
+	uint32_t row = pfs_file_find(arena, "base/5/16384", 12, WAIT_FILE, &use);
+
+	while (count-- > 0)
+	{
+		PfsWait wait = {.wait = WAIT_FILE,
+						.operation = PFS_OPERATION_READ,
+						.row = row,
+						.use = use,
+						.object = {.type = PFS_WAIT_OBJECT_FILE, .id = {row, use}, .instance = row}};
+
+		pfs_wait_begin(session, &wait, now);
+		now += 5000;
+		pfs_wait_end(session, &wait, now, 8192);
+		session->waits.used = 0;
+	}
+}
+
+static void
+run_wait_table(uint64_t count)
+{
+	PfsTableKey key = {5, 16384, 0};
+	uint32_t use;
+	uint32_t row = pfs_table_find(arena, &key, &use);
+
+	for (; count > 0; count--, now += 5000)
+		pfs_wait_table(session, row, use, PFS_TABLE_FETCH, 1, now, 3000);
+}
+
 static const struct
 {
 	const char *name;
@@ -210,6 +271,11 @@ static const struct
 	{"tally", no_setup, run_tally},
 	{"tally_again", no_setup, run_tally_again},
 	{"error", no_setup, run_error},
+	{"wait", no_setup, run_wait},
+	{"wait_all", setup_all, run_wait},
+	{"wait_file", no_setup, run_wait_file},
+	{"wait_file_all", setup_all, run_wait_file},
+	{"wait_table", no_setup, run_wait_table},
 	{"bucket_of", no_setup, run_bucket_of},
 };
 

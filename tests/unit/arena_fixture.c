@@ -3,6 +3,9 @@
  */
 #include "arena_fixture.h"
 
+#include "core/history.h"
+#include "core/names.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +16,33 @@ static const PfsHostError fixture_errors[FIXTURE_ERRORS] = {
 	{"42601", "syntax_error", 3},
 	{NULL, NULL, 0},
 };
+
+static const struct
+{
+	const char *name;
+	PfsWaitKind kind;
+} fixture_waits[FIXTURE_WAITS] = {
+	[FIXTURE_WAIT_PLAIN] = {"wait/ipc/unit/plain", PFS_WAIT_PLAIN},
+	[FIXTURE_WAIT_FILE] = {"wait/io/file/unit/data", PFS_WAIT_FILE},
+	[FIXTURE_WAIT_SOCKET] = {"wait/io/socket/unit/client", PFS_WAIT_SOCKET},
+	[FIXTURE_WAIT_LOCK] = {"wait/lock/unit/relation", PFS_WAIT_LOCK},
+	[FIXTURE_WAIT_LWLOCK] = {"wait/synch/lwlock/unit/buffer", PFS_WAIT_LWLOCK},
+	[FIXTURE_WAIT_IDLE] = {"idle", PFS_WAIT_IDLE},
+	[FIXTURE_WAIT_TABLE] = {"wait/io/table/sql/handler", PFS_WAIT_TABLE},
+};
+
+static bool
+host_call(uint32_t number, PfsHostCall *call)
+{
+	static const PfsHostCall calls[] = {
+		{"unit", "read", "PATCHED", true, 0},
+		{"unit", "write", "NOT IMPORTED", false, 1},
+	};
+
+	if (number < PFS_LENGTH(calls))
+		*call = calls[number];
+	return number < PFS_LENGTH(calls);
+}
 
 static const char *
 isolation_name(unsigned isolation)
@@ -36,15 +66,21 @@ fixture_sizes(void)
 		.hosts = 4,
 		.actors = 4,
 		.objects = 20,
-		.instruments = FIXTURE_CLASSES + 2,
+		.instruments = FIXTURE_INSTRUMENTS,
 		.statement_classes = FIXTURE_CLASSES,
 		.thread_classes = FIXTURE_THREAD_CLASSES,
 		.errors = FIXTURE_ERRORS,
+		.waits = FIXTURE_WAITS,
 		.statement_stack = 4,
 		.statements_history = 5,
 		.statements_history_long = 64,
 		.transactions_history = 3,
 		.transactions_history_long = 32,
+		.waits_history = 4,
+		.waits_history_long = 32,
+		.lock_waits_history = 32,
+		.files = 12,
+		.tables = 12,
 		.digests = 8,
 		.sql_text_length = 64,
 		.digest_length = 64,
@@ -63,6 +99,7 @@ fixture_arena(const PfsSizes *wanted)
 	pfs_host_errors = fixture_errors;
 	pfs_host_isolation_name = isolation_name;
 	pfs_host_connection_type = connection_type;
+	pfs_host_call = host_call;
 	arena = aligned_alloc(PFS_CACHE_LINE, pfs_arena_size(&sizes));
 	pfs_arena_init(arena, &sizes);
 	for (int i = 0; i < FIXTURE_CLASSES; i++)
@@ -75,6 +112,8 @@ fixture_arena(const PfsSizes *wanted)
 	pfs_register(arena, PFS_CLASS_TRANSACTION, "transaction", "transactions", 0, true, true);
 	pfs_register(arena, PFS_CLASS_ERROR, "error", "errors", PFS_PROPERTY_GLOBAL_STATISTICS, true,
 				 false);
+	for (int i = 0; i < FIXTURE_WAITS; i++)
+		pfs_register_wait(arena, fixture_waits[i].kind, fixture_waits[i].name, "a wait", 0, true);
 	pfs_register_thread_class(arena, "thread/sql/client", "serves a client", true, false);
 	pfs_register_thread_class(arena, "thread/sql/worker", "works", false, true);
 	return arena;
@@ -176,6 +215,45 @@ fixture_transaction(PfsSession *session, bool read_only, PfsTicks wait)
 	pfs_transaction_open(session, FIXTURE_START);
 	session->transaction.event->read_only = read_only;
 	pfs_transaction_close(session, PFS_TRANSACTION_COMMITTED, FIXTURE_START + wait);
+}
+
+void
+fixture_wait(PfsSession *session, uint32_t wait, PfsOperation operation, uint32_t row, uint32_t use,
+			 PfsTicks ticks, int64_t bytes)
+{
+	PfsWait event = {.wait = wait, .operation = operation, .row = row, .use = use};
+
+	pfs_wait_begin(session, &event, FIXTURE_START);
+	pfs_wait_end(session, &event, FIXTURE_START + ticks, bytes);
+}
+
+void
+fixture_all_waits(PfsSession *session)
+{
+	PfsArena *arena = session->arena;
+	PfsThread *thread = session->thread;
+	PfsTableKey key = {thread->database_id, 16384, 0};
+	PfsLockWait lock = {
+		.thread_id = thread->thread_id,
+		.pid = thread->owner,
+		.wait = 10,
+		.user = thread->user,
+		.epoch = pfs_load(&arena->reset_now),
+	};
+	uint32_t use;
+	uint32_t row = pfs_file_find(arena, "base/5/16384", 12, FIXTURE_WAIT_FILE, &use);
+
+	fixture_wait(session, FIXTURE_WAIT_FILE, PFS_OPERATION_READ, row, use, 10, 8192);
+	row = pfs_table_find(arena, &key, &use);
+	pfs_table_name(arena, row, use, pfs_routine_name(arena, PFS_OBJECT_TABLE, "public", "orders"), 0);
+	pfs_wait_table(session, row, use, PFS_TABLE_FETCH, 3, FIXTURE_START, 10);
+	pfs_table_lock_add(arena, row, use, 1, 10);
+	pfs_store(&thread->socket.used, 1);
+	fixture_wait(session, FIXTURE_WAIT_SOCKET, PFS_OPERATION_RECV, 0, 0, 10, 100);
+	fixture_wait(session, FIXTURE_WAIT_LOCK, PFS_OPERATION_NONE, 0, 0, 10, -1);
+	pfs_history_lock_wait(session, &lock);
+	fixture_statement(session, 0, 1, 100, NULL);
+	fixture_wait(session, FIXTURE_WAIT_IDLE, PFS_OPERATION_IDLE, 0, 0, 10, -1);
 }
 
 /* --- tables as texts --- */

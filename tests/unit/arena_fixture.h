@@ -11,10 +11,11 @@
 #include "core/digest.h"
 #include "core/statement.h"
 #include "core/table.h"
+#include "core/wait.h"
 
 #include <pthread.h>
 
-/* Statement classes 0 .. FIXTURE_CLASSES - 1 are registered, then transaction and error. */
+/* Statement classes 0 .. FIXTURE_CLASSES - 1 are registered, then transaction, error and waits. */
 #define FIXTURE_CLASSES 4
 #define FIXTURE_ERRORS 4
 #define FIXTURE_START 1000 /* ticks at which fixture statements start */
@@ -26,6 +27,21 @@ enum
 	FIXTURE_WORKER,
 	FIXTURE_THREAD_CLASSES
 };
+
+/* Waits: one of each kind. */
+enum
+{
+	FIXTURE_WAIT_PLAIN,
+	FIXTURE_WAIT_FILE,
+	FIXTURE_WAIT_SOCKET,
+	FIXTURE_WAIT_LOCK,
+	FIXTURE_WAIT_LWLOCK,
+	FIXTURE_WAIT_IDLE,
+	FIXTURE_WAIT_TABLE,
+	FIXTURE_WAITS
+};
+
+#define FIXTURE_INSTRUMENTS (FIXTURE_CLASSES + 2 + FIXTURE_WAITS)
 
 /* Small, so that a test can fill every container. */
 extern PfsSizes fixture_sizes(void);
@@ -53,6 +69,13 @@ extern PfsStatement *fixture_open(PfsSession *session, uint32_t class, uint64_t 
 extern void fixture_statement(PfsSession *session, uint32_t class, uint64_t query_id, PfsTicks wait,
 							  const char *text);
 extern void fixture_transaction(PfsSession *session, bool read_only, PfsTicks wait);
+
+/* A whole wait of this length; row, use: the file it is about, or 0. */
+extern void fixture_wait(PfsSession *session, uint32_t wait, PfsOperation operation, uint32_t row,
+						 uint32_t use, PfsTicks ticks, int64_t bytes);
+
+/* Something of everything about waits, in a session with a client. */
+extern void fixture_all_waits(PfsSession *session);
 
 /* A table as texts; times are raw ticks. */
 typedef struct Rows

@@ -81,13 +81,18 @@ wrong_inside_thread(const PfsArena *arena)
 		(char *) pfs_thread_aggregate(arena, thread, PFS_SCOPE_GLOBAL) + arena->aggregate_bytes;
 	char *last = (char *) pfs_thread_statement(arena, thread, slots);
 	char *end = (char *) pfs_thread_transaction(arena, thread, 1 + s->transactions_history);
+	char *waits = (char *) pfs_thread_waits(arena, thread);
 	int wrong = 0;
 
 	wrong +=
 		(char *) pfs_thread_aggregate(arena, thread, PFS_SCOPE_THREAD) < base + sizeof(PfsThread);
-	wrong += end_of_aggregates > base + arena->thread_history_offset;
-	wrong += last > (char *) pfs_thread_transaction(arena, thread, 0);
-	wrong += end > base + arena->thread_bytes;
+	wrong += end_of_aggregates > (char *) pfs_thread_shown(arena, thread);
+	wrong += (char *) (pfs_thread_shown(arena, thread) + slots) >
+			 (char *) pfs_thread_transaction(arena, thread, 0);
+	wrong += end > waits;
+	wrong += (char *) (pfs_thread_waits(arena, thread) + PFS_WAIT_STACK + s->waits_history) >
+			 base + arena->lean_thread_bytes;
+	wrong += last > base + arena->thread_bytes;
 	wrong += (uintptr_t) pfs_thread_statement(arena, thread, 1) % 8 != 0;
 	wrong += arena->thread_bytes % 64 != 0;
 	wrong += s->sql_text_length + PFS_MESSAGE_LENGTH > arena->text_block;

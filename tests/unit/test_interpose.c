@@ -324,11 +324,70 @@ test_libraries(void)
 	ok(dlopen("/nonexistent/libpq.so.5", RTLD_NOW) == NULL && dlerror() != NULL, "a failure leaves its message");
 }
 
+/* Python packages rename the libraries that they bring. */
+static void
+test_renamed_library(void)
+{
+	char temporary[] = "/tmp/pfs_interpose_XXXXXX";
+	char path[64];
+	char command[sizeof(folder) + 100];
+	PfsSlot slot;
+
+	if (mkdtemp(temporary) == NULL)
+		return;
+	snprintf(path, sizeof(path), "%s/libpq-6197da7d.so.5", temporary);
+	snprintf(command, sizeof(command), "cp %s/libpq.so.99 %s", folder, path);
+	ok(system(command) == 0 && dlopen(path, RTLD_NOW) != NULL, "a renamed libpq is loaded");
+	ok(find_slot(path, "poll", &slot) && slot.state == PFS_SLOT_PATCHED, "and patched");
+	unlink(path);
+	rmdir(temporary);
+}
+
+/* What a preloaded library has replaced stays replaced. */
+static void
+test_preloaded(void)
+{
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+	ok(true, "# SKIP sanitizers want to be preloaded first");
+#else
+	pid_t child = fork();
+	int status = -1;
+
+	if (child == 0)
+	{
+		char library[sizeof(folder) + 20];
+
+		snprintf(library, sizeof(library), "%s/libpreload.so", folder);
+		setenv("LD_PRELOAD", library, 1);
+		execl("/proc/self/exe", "test_interpose", "preloaded", NULL);
+		_exit(2);
+	}
+	waitpid(child, &status, 0);
+	is_u64((uint64_t) status, 0, "a preloaded function is called, and timed");
+#endif
+}
+
+static int
+preloaded_main(void)
+{
+	PfsSlot slot;
+	int result;
+
+	pfs_interpose_install();
+	watch_start();
+	result = syncfs(-1);
+	watch_stop();
+	return !(result == 77 && seen_count == 1 && seen[0].result == 77 && find_slot("", "syncfs", &slot) &&
+			 slot.state == PFS_SLOT_PATCHED);
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
 	ssize_t length = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
 
+	if (argc > 1 && strcmp(argv[1], "preloaded") == 0)
+		return preloaded_main();
 	folder[length > 0 ? length : 0] = '\0';
 	if (strrchr(folder, '/') != NULL)
 		*strrchr(folder, '/') = '\0';
@@ -336,6 +395,7 @@ main(void)
 	test_image();
 	test_page();
 	test_refuse();
+	test_preloaded();
 	install_hook();
 	test_install();
 	test_protection();
@@ -343,6 +403,7 @@ main(void)
 	test_not_overwritten();
 	test_function_pointer();
 	test_libraries();
+	test_renamed_library();
 	test_protection();
 	return done_testing();
 }

@@ -122,7 +122,7 @@ test_names(void)
 	saw("opendir", -1, path, 1);
 	watch_start();
 	entry = readdir(directory);
-	saw("readdir", -1, NULL, 1);
+	is_u64(seen_count, 0, "readdir passes unseen: it is made for each name");
 	ok(entry != NULL && entry->d_name[0] == '.', "readdir gives its entry");
 	CALL(closedir, -1, NULL, closedir(directory), 0);
 	CALL(rmdir, -1, path, rmdir(path), 0);
@@ -150,13 +150,14 @@ test_streams(void)
 	if (file == NULL)
 		return;
 	fd = fileno(file);
-	CALL(fwrite, fd, NULL, fwrite("one\ntwo\n", 2, 4, file), 4);
+	is_u64(fwrite("one\ntwo\n", 2, 4, file), 4, "fwrite works");
+	is_u64(seen_count, 0, "fwrite passes unseen: it is made for each row");
 	CALL(fflush, fd, NULL, fflush(file), 0);
 	CALL(fflush, -1, NULL, fflush(NULL), 0);
 	rewind(file);
 	watch_start();
 	line = fgets(text, sizeof(text), file);
-	saw("fgets", fd, NULL, 1);
+	is_u64(seen_count, 0, "fgets passes unseen: it is made for each line");
 	ok(line == text, "fgets gives its buffer");
 	is_str(text, "one\n", "and the line");
 #if __USE_FORTIFY_LEVEL > 0

@@ -23,7 +23,7 @@ test_instruments(void)
 	is_u64(pfs_register(arena, PFS_CLASS_ERROR, "x", "x", 0, true, true), UINT32_MAX,
 		   "a full table refuses");
 	is_u64(loss_of(arena, PFS_LOSS_STATEMENT_CLASSES), 1, "and counts the loss");
-	is_u64(arena->instrument_count, FIXTURE_CLASSES + 2, "nothing was added");
+	is_u64(arena->instrument_count, FIXTURE_INSTRUMENTS, "nothing was added");
 	fixture_free(arena);
 
 	{

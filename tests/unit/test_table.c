@@ -115,6 +115,7 @@ filled_arena(PfsSession **session)
 		fixture_transaction(session[i], i == 1, 10);
 		pfs_error_count(session[i], i, false, 50);
 		pfs_error_count(session[i], FIXTURE_ERRORS - 1, true, 50);
+		fixture_all_waits(session[i]);
 		session[i]->running = fixture_open(session[i], 0, 4, "outer");
 		fixture_open(session[i], 1, 4, "inner");
 	}
@@ -174,6 +175,13 @@ find_moving(const PfsTable *table, bool *moving)
 	}
 }
 
+/* Tables of MySQL's that never have rows here. */
+static bool
+stays_empty(const PfsTable *table)
+{
+	return strcmp(table->name, "mutex_instances") == 0 || strcmp(table->name, "cond_instances") == 0;
+}
+
 /* With a condition: all rows that fulfil it, and no row that is not there without it. */
 static int
 wrong_under_condition(PfsArena *arena, const Rows *all, const char *column, const char *value)
@@ -229,7 +237,8 @@ test_conditions(void)
 			wrong += wrong_under_condition(arena, all, column->name, "999999");
 			wrong += wrong_under_condition(arena, all, column->name, "");
 		}
-		ok(wrong == 0 && all->count > 0, "%s: %d rows; a key condition only filters",
+		ok(wrong == 0 && (all->count > 0) != stays_empty(all->table),
+		   "%s: %d rows; a key condition only filters",
 		   all->table->name, all->count);
 		rows_free(all);
 	}
