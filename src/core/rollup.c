@@ -177,6 +177,18 @@ move_up_from_scope(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily
 		move_up(arena, thread->account_row, family, number, stat, levels);
 }
 
+void
+pfs_rollup_add_wait(PfsArena *arena, uint32_t account_row, uint32_t wait, const PfsTimerStat *stat,
+					uint32_t epoch)
+{
+	PfsFamily	family = pfs_wait_family(pfs_wait_instrument(arena, wait));
+	PfsIoStat	io = {.part[PFS_IO_MISC] = *stat};
+
+	move_up(arena, account_row, family, pfs_wait_cell_number(arena, wait),
+			family == PFS_FAMILY_WAITS ? (const void *) stat : &io,
+			pfs_visible_levels(arena, family, epoch));
+}
+
 /* Empties a thread's statistic whose epoch has passed, after moving up what still counts. */
 static void
 retire(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family, uint32_t number,

@@ -72,6 +72,14 @@ extern PfsTransactionStat *pfs_transaction_cell(PfsArena *arena, PfsThread *thre
 /* The owner's buckets of the global histogram at the present epoch. */
 extern uint64_t *pfs_histogram_cell(PfsArena *arena, PfsThread *thread);
 
+/*
+ * Adds what somebody else than the thread collected of a wait, since this epoch, to the levels that
+ * still count it.  Times of files and sockets come without an operation.  account_row 0: only
+ * global.  Lock held.
+ */
+extern void pfs_rollup_add_wait(PfsArena *arena, uint32_t account_row, uint32_t wait,
+								const PfsTimerStat *stat, uint32_t epoch);
+
 /* Moves everything a thread holds up to its parents and frees its cells.  Lock held. */
 extern void pfs_fold_thread(PfsArena *arena, PfsThread *thread);
 

@@ -76,11 +76,32 @@ typedef struct PfsClaim
 	uint64_t	end;
 } PfsClaim;
 
+/*
+ * What a session remembers of a wait, so that an event touches few cache lines: valid for one
+ * thread and one state of the setup tables, the cell for one value of the reset counter.
+ */
+typedef struct PfsWaitHot
+{
+	void	   *cell;			/* PfsWaitCell or PfsIoCell; NULL = not known */
+	uint32_t	wait;
+	uint32_t	thread_id;		/* its lower half; 0 = nothing is known */
+	uint32_t	setup;			/* arena->setup_changes */
+	uint32_t	reset;			/* arena->reset_now, of the cell */
+	uint8_t		enabled;
+	uint8_t		timed;
+	uint8_t		kind;			/* PfsWaitKind */
+	uint8_t		scope;			/* PfsScope */
+	uint32_t	spare;
+} PfsWaitHot;
+
+#define PFS_WAITS_HOT 32
+
 typedef struct PfsSession
 {
 	PfsArena   *arena;
 	PfsThread  *thread;			/* NULL = not attached: nothing is recorded */
 	PfsStatement *running;		/* innermost statement on stage */
+	PfsStatement *top;			/* the host's: top-level statement while none is running, or NULL */
 	uint32_t	open;			/* statements open */
 	bool		busy;			/* inside a recording function */
 	PfsClaim	statement_ids;
@@ -89,8 +110,8 @@ typedef struct PfsSession
 	PfsClaim	transactions_long;
 	PfsClaim	waits_long;
 	PfsClaim	lock_waits;
-	PfsStatement *top;			/* the host's: top-level statement while none is running, or NULL */
 	PfsWaitTotals waits;		/* of no statement yet: the next top-level one gets them */
+	PfsWaitHot	hot[PFS_WAITS_HOT];
 	PfsTransaction transaction;
 	uint32_t	tally_reset;	/* reset counter and setup changes for which tally_count is valid */
 	uint32_t	tally_setup;

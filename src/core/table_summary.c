@@ -129,8 +129,8 @@ static const PfsColumn transaction_columns[] = {
 };
 static const PfsColumn wait_columns[] = {
 	PFS_TIMER_COLUMNS(offsetof(WaitRow, all), "star", "wait", "waits"),
-	{"timer_source", "TIMED, or SAMPLED where calls could not be timed; not in MySQL",
-	PFS_COLUMN_TEXT, offsetof(WaitRow, source), 0},
+	{"timer_source", "TIMED, or SAMPLED where calls are not timed: the count is then that of events that "
+	"were met, and there are none by thread; not in MySQL", PFS_COLUMN_TEXT, offsetof(WaitRow, source), 0},
 };
 static const PfsColumn io_columns[] = {
 	PFS_TIMER_COLUMNS(offsetof(IoRow, all), "star", "wait", "I/O operations"),
@@ -391,6 +391,14 @@ event_name(const Collector *c, uint32_t number)
 	return is_of_subject(c, pfs_wait_family(instrument)) ? instrument->name : NULL;
 }
 
+/* Table I/O is no call: it is timed where rows are counted. */
+static bool
+is_sampled(const PfsArena *arena, uint32_t number)
+{
+	return pfs_load(&arena->waits_sampled) &&
+		number - pfs_wait_cell_number(arena, 0) != pfs_load(&arena->table_wait);
+}
+
 static void
 emit_row(Collector *c, const void *owner_key, uint32_t number, const void *stat)
 {
@@ -436,7 +444,7 @@ emit_row(Collector *c, const void *owner_key, uint32_t number, const void *stat)
 	else if (c->subject == SUBJECT_WAITS)
 	{
 		memcpy(&wait.all, stat, sizeof(wait.all));
-		wait.source = pfs_text_of_string(pfs_load(&c->scan->arena->waits_sampled) ? "SAMPLED" : "TIMED");
+		wait.source = pfs_text_of_string(is_sampled(c->scan->arena, number) ? "SAMPLED" : "TIMED");
 		stat = &wait;
 	}
 	else if (c->subject == SUBJECT_FILES || c->subject == SUBJECT_SOCKETS)

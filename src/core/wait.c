@@ -131,12 +131,12 @@ total_of(PfsWaitTotals *totals, uint32_t wait)
 
 /* Idle time belongs to no statement, and a table's time contains other waits. */
 static inline void
-charge(PfsSession *session, const PfsInstrument *instrument, uint32_t wait, PfsTicks ticks)
+charge(PfsSession *session, PfsWaitKind kind, uint32_t wait, PfsTicks ticks)
 {
 	PfsStatement *statement = pfs_waiting_statement(session);
 	PfsTimerStat *total;
 
-	if (pfs_unlikely(instrument->kind == PFS_WAIT_IDLE))
+	if (pfs_unlikely(kind == PFS_WAIT_IDLE))
 	{
 		session->waits.used = 0;
 		return;
@@ -146,7 +146,7 @@ charge(PfsSession *session, const PfsInstrument *instrument, uint32_t wait, PfsT
 		pfs_timer_stat_add(total, ticks);
 	else
 		pfs_lose(session->arena, PFS_LOSS_WAIT_TOTALS);
-	if (instrument->kind == PFS_WAIT_LOCK && statement != NULL)
+	if (kind == PFS_WAIT_LOCK && statement != NULL)
 		pfs_statement_count(statement, PFS_COUNTER_LOCK_TIME, ticks);
 }
 
@@ -175,22 +175,61 @@ pfs_wait_hand_over(PfsSession *session, PfsStatement *statement)
 
 /* --- recording --- */
 
-static PfsScope
-scope_of(const PfsSession *session)
+void
+pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 {
-	return (pfs_load(&session->arena->gate) & PFS_WANTS(THREAD)) != 0
-		? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL;
+	PfsArena   *arena = session->arena;
+	/* loaded before the switches it is about */
+	uint32_t	setup = pfs_load_acquire(&arena->setup_changes);
+	const PfsInstrument *instrument = pfs_wait_instrument(arena, wait);
+
+	*hot = (PfsWaitHot)
+	{
+		.wait = wait,
+		.setup = setup,
+		.thread_id = (uint32_t) session->thread->thread_id,
+		.enabled = pfs_load(&instrument->enabled),
+		.timed = pfs_load(&instrument->timed),
+		.kind = instrument->kind,
+		.scope = (pfs_load(&arena->gate) & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD
+			: PFS_SCOPE_GLOBAL
+	};
+}
+
+static inline PfsFamily
+family_of(PfsWaitKind kind)
+{
+	return kind == PFS_WAIT_FILE ? PFS_FAMILY_FILES
+		: kind == PFS_WAIT_SOCKET ? PFS_FAMILY_SOCKETS : PFS_FAMILY_WAITS;
+}
+
+static void *
+find_cell(PfsSession *session, PfsWaitHot *hot)
+{
+	PfsFamily	family = family_of(hot->kind);
+
+	hot->reset = pfs_load_acquire(&session->arena->reset_now);
+	hot->cell = pfs_cell(session->arena, session->thread, hot->scope, family,
+						 pfs_wait_cell_number(session->arena, hot->wait),
+						 sizeof(PfsCell) + pfs_stat_bytes(family));
+	return hot->cell;
+}
+
+/* The thread's cell of a wait at the present epoch; NULL: the pool is full.  Inside seq. */
+static inline void *
+cell_of(PfsSession *session, uint32_t wait)
+{
+	PfsWaitHot *hot = pfs_wait_hot(session, wait);
+
+	if (pfs_likely(hot->cell != NULL && hot->reset == pfs_load_acquire(&session->arena->reset_now)))
+		return hot->cell;
+	return find_cell(session, hot);
 }
 
 void
-pfs_wait_begin(PfsSession *session, PfsWait *wait, PfsTicks now)
+pfs_wait_show(PfsSession *session, PfsWait *wait)
 {
-	const PfsInstrument *instrument = pfs_wait_instrument(session->arena, wait->wait);
-
-	wait->instrument = instrument;
-	wait->level = 0;
-	wait->start = !pfs_load(&instrument->timed) ? 0 : now != 0 ? now : pfs_now();
-	if (pfs_likely(!pfs_wait_shown(session)) || !pfs_enter_recording(session))
+	if (!pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
 	open_row(session, wait);
@@ -198,39 +237,35 @@ pfs_wait_begin(PfsSession *session, PfsWait *wait, PfsTicks now)
 	pfs_leave_recording(session);
 }
 
-/* Adds to the cell of an I/O event, and to its file or to the thread's own socket. */
-static void
-add_io(PfsSession *session, const PfsWait *wait, PfsFamily family, PfsTicks ticks, int64_t bytes)
+static inline void
+add_io(PfsIoStat *stat, unsigned part, PfsTicks ticks, int64_t bytes)
 {
-	PfsArena   *arena = session->arena;
-	PfsThread  *thread = session->thread;
+	pfs_timer_stat_add(&stat->part[part], ticks);
+	if (part != PFS_IO_MISC && bytes > 0)
+		pfs_add(&stat->bytes[part], (uint64_t) bytes);
+}
+
+/* An I/O event counts by name, and for its file or the thread's own socket. */
+static inline void
+count_io(PfsSession *session, const PfsWait *wait, PfsTicks ticks, int64_t bytes)
+{
 	unsigned	part = part_of[wait->operation];
-	PfsIoCell  *cell = pfs_cell(arena, thread, scope_of(session), family,
-								pfs_wait_cell_number(arena, wait->wait), sizeof(PfsIoCell));
+	PfsIoCell  *cell = cell_of(session, wait->wait);
 	PfsIoStat  *object = NULL;
 
-	if (wait->row != 0)
-		object = pfs_file_cell(arena, thread, wait->row, wait->use);
-	else if (family == PFS_FAMILY_SOCKETS && pfs_load(&thread->socket.used))
-		object = pfs_socket_stat(arena, &thread->socket);
 	if (pfs_likely(cell != NULL))
-	{
-		pfs_timer_stat_add(&cell->stat.part[part], ticks);
-		if (part != PFS_IO_MISC && bytes > 0)
-			pfs_add(&cell->stat.bytes[part], (uint64_t) bytes);
-	}
-	if (object == NULL)
-		return;
-	pfs_timer_stat_add(&object->part[part], ticks);
-	if (part != PFS_IO_MISC && bytes > 0)
-		pfs_add(&object->bytes[part], (uint64_t) bytes);
+		add_io(&cell->stat, part, ticks, bytes);
+	if (wait->row != 0)
+		object = pfs_file_cell(session->arena, session->thread, wait->row, wait->use);
+	else if (wait->kind == PFS_WAIT_SOCKET && pfs_load(&session->thread->socket.used))
+		object = pfs_socket_stat(session->arena, &session->thread->socket);
+	if (object != NULL)
+		add_io(object, part, ticks, bytes);
 }
 
 void
 pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
 {
-	PfsArena   *arena = session->arena;
-	PfsFamily	family = pfs_wait_family(wait->instrument);
 	PfsTicks	ticks = 0;
 
 	if (wait->start != 0)
@@ -241,17 +276,16 @@ pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
 	if (!pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
-	if (family != PFS_FAMILY_WAITS)
-		add_io(session, wait, family, ticks, bytes);
+	if (wait->kind == PFS_WAIT_FILE || wait->kind == PFS_WAIT_SOCKET)
+		count_io(session, wait, ticks, bytes);
 	else
 	{
-		PfsWaitCell *cell = pfs_cell(arena, session->thread, scope_of(session), family,
-									 pfs_wait_cell_number(arena, wait->wait), sizeof(*cell));
+		PfsWaitCell *cell = cell_of(session, wait->wait);
 
 		if (pfs_likely(cell != NULL))
 			pfs_timer_stat_add(&cell->stat, ticks);
 	}
-	charge(session, wait->instrument, wait->wait, ticks);
+	charge(session, wait->kind, wait->wait, ticks);
 	if (pfs_unlikely(wait->level != 0))
 		close_row(session, wait, wait->start != 0 ? end : 0, ticks, bytes);
 	pfs_seq_write_end(&session->thread->seq);
@@ -289,11 +323,10 @@ pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperatio
 	PfsTableStat *object;
 	PfsWaitCell *cell;
 
-	if (rows == 0 || !pfs_wait_enabled(arena, number) || !pfs_enter_recording(session))
+	if (rows == 0 || !pfs_wait_enabled(session, number) || !pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
-	cell = pfs_cell(arena, session->thread, scope_of(session), PFS_FAMILY_WAITS,
-					pfs_wait_cell_number(arena, number), sizeof(*cell));
+	cell = cell_of(session, number);
 	if (pfs_likely(cell != NULL))
 		add_rows(&cell->stat, rows, ticks);
 	object = pfs_table_cell(arena, session->thread, row, use);

@@ -21,11 +21,11 @@
 typedef struct PfsWait
 {
 	PfsTicks	start;			/* 0 = not timed */
-	const PfsInstrument *instrument;	/* set by begin */
 	uint32_t	wait;			/* number among the waits */
 	uint8_t		operation;		/* PfsOperation */
 	uint8_t		level;			/* its place in the stack of waits + 1; 0 = makes no row */
-	uint16_t	spare;
+	uint8_t		kind;			/* PfsWaitKind; set by begin */
+	uint8_t		spare;
 	uint32_t	row;			/* file, see object.h; 0 = none */
 	uint32_t	use;
 	PfsWaitObject object;		/* what a row shows; filled by the caller if pfs_wait_shown */
@@ -50,10 +50,24 @@ pfs_wait_of_code(const PfsArena *arena, uint32_t code)
 
 #define PFS_WAIT_CODES (16 * 256)	/* codes with a place in the map */
 
-static inline bool
-pfs_wait_enabled(const PfsArena *arena, uint32_t wait)
+extern void pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait);
+
+/* What the session knows of a wait by now; good until the next call. */
+static inline PfsWaitHot *
+pfs_wait_hot(PfsSession *session, uint32_t wait)
 {
-	return pfs_load(&pfs_wait_instrument(arena, wait)->enabled) != 0;
+	PfsWaitHot *hot = &session->hot[wait % PFS_WAITS_HOT];
+
+	if (pfs_unlikely(hot->wait != wait || hot->setup != pfs_load(&session->arena->setup_changes) ||
+					 hot->thread_id != (uint32_t) session->thread->thread_id))
+		pfs_wait_remember(session, hot, wait);
+	return hot;
+}
+
+static inline bool
+pfs_wait_enabled(PfsSession *session, uint32_t wait)
+{
+	return pfs_wait_hot(session, wait)->enabled != 0;
 }
 
 /* The statement that waits now: the one on stage, or the client's while the server works around it. */
@@ -75,11 +89,23 @@ pfs_socket_stat(const PfsArena *arena, PfsSocket *socket)
 	return &socket->stat;
 }
 
+extern void pfs_wait_show(PfsSession *session, PfsWait *wait);
+
 /*
  * A wait begins.  now: the tick, or 0: read the clock here if the instrument is timed.  The object
  * must be described already (row, use; object too where rows are shown).
  */
-extern void pfs_wait_begin(PfsSession *session, PfsWait *wait, PfsTicks now);
+static inline void
+pfs_wait_begin(PfsSession *session, PfsWait *wait, PfsTicks now)
+{
+	const PfsWaitHot *hot = pfs_wait_hot(session, wait->wait);
+
+	wait->kind = hot->kind;
+	wait->level = 0;
+	wait->start = !hot->timed ? 0 : now != 0 ? now : pfs_now();
+	if (pfs_unlikely(pfs_wait_shown(session)))
+		pfs_wait_show(session, wait);
+}
 
 /* It is over.  end = 0: read the clock if it is timed.  bytes: -1 = none; rows for tables. */
 extern void pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes);

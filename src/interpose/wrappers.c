@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -42,7 +41,8 @@ static struct
 	const uint32_t *word;
 	uint32_t	mask;
 	const PfsCallObserver *observer;
-	pthread_t	thread;			/* written once, by pfs_wrappers_own_thread */
+	const void *thread;			/* written once, by pfs_wrappers_own_thread */
+	int		   *error;			/* the address of that thread's errno, which never moves */
 } PFS_ALIGNED watch = {.word = &never, .observer = &nobody};
 
 void	   *pfs_call_real[PFS_CALLS];
@@ -60,7 +60,8 @@ pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, uin
 void
 pfs_wrappers_own_thread(void)
 {
-	watch.thread = pthread_self();
+	watch.thread = __builtin_thread_pointer();
+	watch.error = &errno;
 }
 
 /* Streams without a descriptor (open_memstream) set errno; fflush has none when it means all. */
@@ -79,20 +80,24 @@ static inline const PfsCallObserver *
 begin(PfsCall *call)
 {
 	const PfsCallObserver *observer = pfs_load(&watch.observer);
-	int			saved = errno;
-	bool		wanted = pthread_equal(pthread_self(), watch.thread) && observer->begin(call);
+	int			saved;
+	bool		wanted;
 
-	errno = saved;
+	if (pfs_unlikely(__builtin_thread_pointer() != watch.thread))
+		return NULL;
+	saved = *watch.error;
+	wanted = observer->begin(call);
+	*watch.error = saved;
 	return wanted ? observer : NULL;
 }
 
 static inline void
 end(const PfsCallObserver *observer, PfsCall *call, int64_t result)
 {
-	int			saved = errno;
+	int			saved = *watch.error;
 
 	observer->end(call, result);
-	errno = saved;
+	*watch.error = saved;
 }
 
 #define REAL(result, symbol, parameters) ((result (*) parameters) pfs_call_real[PFS_CALL_##symbol])

@@ -120,6 +120,13 @@ pfs_pg_number_of_proc(PGPROC *proc)
 #endif
 }
 
+/* 16: rows of the local copy of pg_stat_activity are asked for by another name; from 1. */
+#if PG_VERSION_NUM >= 160000
+#define pfs_pg_status_row(row) pgstat_get_local_beentry_by_index(row)
+#else
+#define pfs_pg_status_row(row) pgstat_fetch_stat_local_beentry(row)
+#endif
+
 /* 16: relfilenodes became relfilenumbers. */
 #if PG_VERSION_NUM >= 160000
 #include "utils/relfilenumbermap.h"

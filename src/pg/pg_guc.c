@@ -148,7 +148,8 @@ pfs_guc_define(void)
 #define PFS_SIZE(variable, name, boot, min, max, context, doc) \
 	DefineCustomIntVariable(PREFIX name, doc, (min) < 0 ? "-1 chooses a size from max_connections." : NULL, \
 							&pfs_guc_##variable, boot, min, max, context, 0, NULL, \
-							(context) == PGC_SIGHUP ? assign_sample_age : NULL, NULL);
+							&pfs_guc_##variable == &pfs_guc_max_digest_sample_age ? assign_sample_age : NULL, \
+							NULL);
 #define PFS_TEXT(variable, name, boot, context, doc) \
 	DefineCustomStringVariable(PREFIX name, doc, NULL, &pfs_guc_##variable, boot, context, 0, \
 							   check_instrument, NULL, NULL);

@@ -91,19 +91,22 @@ pfs_pg_thread_class_count(void)
 }
 
 uint32
-pfs_pg_thread_class(void)
+pfs_pg_thread_class_of(uint32 type, const char *worker)
 {
-	const char *worker = MyBackendType == B_BG_WORKER && MyBgworkerEntry != NULL
-		? MyBgworkerEntry->bgw_type : "";
-
 	if (strcmp(worker, "parallel worker") == 0)
 		return PFS_PG_THREAD_PARALLEL_WORKER;
 	if (strncmp(worker, "logical replication", 19) == 0)
 		return PFS_PG_THREAD_LOGICAL_WORKER;
+	return type < PFS_PG_BACKEND_TYPES ? PFS_PG_THREAD_FIRST_TYPE + type : PFS_PG_THREAD_OTHER;
+}
+
+uint32
+pfs_pg_thread_class(void)
+{
 	if (am_walsender)
-		return PFS_PG_THREAD_FIRST_TYPE + B_WAL_SENDER;
-	return (uint32) MyBackendType < PFS_PG_BACKEND_TYPES
-		? PFS_PG_THREAD_FIRST_TYPE + (uint32) MyBackendType : PFS_PG_THREAD_OTHER;
+		return pfs_pg_thread_class_of(B_WAL_SENDER, "");
+	return pfs_pg_thread_class_of(MyBackendType, MyBackendType == B_BG_WORKER && MyBgworkerEntry != NULL
+								  ? MyBgworkerEntry->bgw_type : "");
 }
 
 /* "autovacuum worker" -> thread/postgres/autovacuum_worker */

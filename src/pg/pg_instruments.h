@@ -43,8 +43,9 @@ typedef enum PfsPgThreadClass
 
 extern uint32 pfs_pg_thread_class_count(void);
 
-/* Thread class of this process. */
+/* Thread class of this process; of one of this BackendType (worker: type of a background worker). */
 extern uint32 pfs_pg_thread_class(void);
+extern uint32 pfs_pg_thread_class_of(uint32 type, const char *worker);
 
 extern uint32 pfs_pg_instrument_count(void);
 extern uint32 pfs_pg_statement_class_count(void);

@@ -18,6 +18,7 @@
  *		pg_wait.c			observer of libc calls: which wait a call is
  *		pg_wait_fd.c		descriptors: files and sockets
  *		pg_wait_lock.c		heavyweight locks and who holds them
+ *		pg_wait_sampler.c	looks at wait events where calls are not timed
  *		pg_table_io.c		rows of tables and indexes
  *		pg_compat.h			what differs between majors
  *

@@ -78,7 +78,7 @@ call_returns_fd(uint32 number)
 static inline bool
 is_wanted(uint32 wait)
 {
-	return wait != UINT32_MAX && pfs_wait_enabled(pfs_arena, wait);
+	return wait != UINT32_MAX && pfs_wait_enabled(&pfs_session, wait);
 }
 
 /* --- waits that last over several calls --- */
@@ -127,7 +127,7 @@ pfs_pg_wait_settle(void)
 	for (int i = 0; i < put_off_count; i++)
 	{
 		PfsWait		wait = {.wait = put_off[i].wait,.start = put_off[i].start,
-			.instrument = pfs_wait_instrument(pfs_arena, put_off[i].wait)};
+			.kind = PFS_WAIT_LWLOCK};
 
 		pfs_wait_end(&pfs_session, &wait, put_off[i].end, -1);
 	}
@@ -185,11 +185,10 @@ begin_idle(void)
 }
 
 /* The end of a latch's wait: what woke it up is read from a descriptor of the server's own. */
-static inline bool
-drains_latch(const PfsCall *call, uint32 code)
+static bool
+drains_latch(const PfsCall *call)
 {
-	return code != 0 && call->number == PFS_CALL_read && call->fd >= 0 &&
-		pfs_pg_fd(call->fd, true)->kind == PFS_PG_FD_OTHER;
+	return call->fd >= 0 && pfs_pg_fd(call->fd, true)->kind == PFS_PG_FD_OTHER;
 }
 
 /* What a call's descriptor or path says about it: object, and the wait where the server has none. */
@@ -223,55 +222,83 @@ describe(PfsCall *call, uint32 wait)
 	return wait != UINT32_MAX ? wait : (uint32) fd->wait;
 }
 
-static inline bool
-opens_or_closes(const PfsCall *call)
+/* What else a call means, whatever the server waits for. */
+#define EFFECT_ON_FILES 0x01	/* opens, closes or deletes */
+#define EFFECT_ON_IDLE 0x02		/* may bring the client's next command */
+#define EFFECT_ON_LATCH 0x04	/* may only empty a latch's descriptor */
+
+static uint8 call_effects[PFS_CALLS];
+
+static void
+find_effects(void)
 {
-	uint8		operation = pfs_call_types[call->number].operation;
-
-	return operation == PFS_OPERATION_OPEN || operation == PFS_OPERATION_CREATE ||
-		operation == PFS_OPERATION_CLOSE || operation == PFS_OPERATION_DELETE ||
-		operation == PFS_OPERATION_PROCESS;	/* pclose */
-}
-
-/* Is this the client's next command arriving? */
-static inline bool
-may_end_idle(const PfsCall *call)
-{
-	return idle_wait.open && pfs_call_types[call->number].operation == PFS_OPERATION_RECV;
-}
-
-static Meaning
-meaning_of(PfsCall *call)
-{
-	uint32		code = *(volatile uint32 *) my_wait_event_info;
-	uint32		class = code & 0xFF000000;
-	uint32		wait = UINT32_MAX;
-
-	if (pfs_unlikely(put_off_count > 0 || lock_wait.open) && class != PG_WAIT_LWLOCK)
-		pfs_pg_wait_settle();
-	if (code != 0)
-	{
-		if (drains_latch(call, code))
-			return MEANS_NOTHING;
-		if (code == WAIT_EVENT_CLIENT_READ && idle && begin_idle())
-			return MEANS_IDLE;
-		wait = pfs_pg_wait_of_code(code);
-		if (class == PG_WAIT_LOCK && wait != UINT32_MAX)
+	for (int i = 0; i < PFS_CALLS; i++)
+		switch (pfs_call_types[i].operation)
 		{
-			if (is_wanted(wait) && begin_lock(wait))
-				return MEANS_LOCK;
+			case PFS_OPERATION_OPEN:
+			case PFS_OPERATION_CREATE:
+			case PFS_OPERATION_CLOSE:
+			case PFS_OPERATION_DELETE:
+			case PFS_OPERATION_PROCESS:	/* pclose */
+				call_effects[i] = EFFECT_ON_FILES;
+				break;
+			case PFS_OPERATION_RECV:
+				call_effects[i] = EFFECT_ON_IDLE;
+				break;
+			default:
+				call_effects[i] = i == PFS_CALL_read ? EFFECT_ON_LATCH : 0;
+				break;
 		}
-		else if (class == PG_WAIT_LWLOCK)
-		{
+}
+
+/* Waits that last over several calls, and idle time; MEANS_EVENT: it is none of them. */
+static Meaning
+long_meaning(uint32 code, uint32 wait)
+{
+	switch (code & 0xFF000000)
+	{
+		case PG_WAIT_LOCK:
+			return is_wanted(wait) && begin_lock(wait) ? MEANS_LOCK : MEANS_EVENT;
+		case PG_WAIT_LWLOCK:
 			if (!is_wanted(wait))
 				return MEANS_NOTHING;
 			if (!lwlock_wait.open)
 				begin_long(&lwlock_wait, wait, PFS_OPERATION_SEMAPHORE);
 			return MEANS_LWLOCK;
+		case PG_WAIT_CLIENT:
+			return code == WAIT_EVENT_CLIENT_READ && idle && begin_idle() ? MEANS_IDLE : MEANS_EVENT;
+		default:
+			return MEANS_EVENT;
+	}
+}
+
+static inline Meaning
+meaning_of(PfsCall *call)
+{
+	uint32		code = *(volatile uint32 *) my_wait_event_info;
+	uint32		wait = UINT32_MAX;
+
+	if (pfs_unlikely(put_off_count > 0 || lock_wait.open) && (code & 0xFF000000) != PG_WAIT_LWLOCK)
+		pfs_pg_wait_settle();
+	if (code != 0)
+	{
+		wait = pfs_wait_of_code(pfs_arena, code);
+		if (pfs_unlikely(wait == UINT32_MAX))
+			wait = pfs_pg_wait_of_code(code);
+		if ((call_effects[call->number] & EFFECT_ON_LATCH) != 0 && drains_latch(call))
+			return MEANS_NOTHING;
+		if ((code & 0xFF000000) <= PG_WAIT_CLIENT)
+		{
+			Meaning		meaning = long_meaning(code, wait);
+
+			if (meaning != MEANS_EVENT)
+				return meaning;
 		}
+		if (!is_wanted(wait))
+			return MEANS_NOTHING;
 	}
 	wait = describe(call, wait);
-	if (!is_wanted(wait))
+	if (code == 0 && !is_wanted(wait))
 		return MEANS_NOTHING;
 	call_wait.wait = wait;
 	call_wait.operation = pfs_call_types[call->number].operation;
@@ -279,8 +306,16 @@ meaning_of(PfsCall *call)
 	return MEANS_EVENT;
 }
 
+StaticAssertDecl(PG_WAIT_LWLOCK < PG_WAIT_CLIENT && PG_WAIT_LOCK < PG_WAIT_CLIENT &&
+				 PG_WAIT_IO > PG_WAIT_CLIENT, "long waits are below");
+
+/* Calls are counted privately, and told to others when there is time: see interposed_calls. */
+#define CALLS_UNTOLD_MAX 64
+
+static uint32 calls_untold[PFS_CALLS];
+
 static void
-count_call(uint32 number)
+tell_calls(void)
 {
 	PfsPool    *pool = pfs_pool_of(pfs_arena);
 	size_t		bytes = PFS_CALL_COUNTERS * sizeof(uint64_t);
@@ -294,8 +329,15 @@ count_call(uint32 number)
 		if (calls == NULL)
 			return;
 	}
-	pfs_add(&calls[number], 1);
+	for (int i = 0; i < PFS_CALLS; i++)
+		if (calls_untold[i] != 0)
+		{
+			pfs_add(&calls[i], calls_untold[i]);
+			calls_untold[i] = 0;
+		}
 }
+
+StaticAssertDecl(PFS_CALLS <= PFS_CALL_COUNTERS, "every call has a counter");
 
 /*
  * Is an older call still under way?  One that was left by a jump is not: whoever comes from a
@@ -318,15 +360,17 @@ begin(PfsCall *call)
 		return false;
 	active = call;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	count_call(call->number);
+	if (pfs_unlikely(++calls_untold[call->number] >= CALLS_UNTOLD_MAX))
+		tell_calls();
 	meaning = meaning_of(call);
-	if (meaning == MEANS_NOTHING && !opens_or_closes(call) && !may_end_idle(call))
+	if ((call_effects[call->number] & EFFECT_ON_FILES) != 0 && call->fd >= 0)
+		pfs_pg_fd_closing(call->fd);
+	if (meaning == MEANS_NOTHING && (call_effects[call->number] & EFFECT_ON_FILES) == 0 &&
+		!(idle && (call_effects[call->number] & EFFECT_ON_IDLE) != 0))
 	{
 		active = NULL;
 		return false;
 	}
-	if (opens_or_closes(call) && call->fd >= 0)
-		pfs_pg_fd_closing(call->fd);
 	call->observer[0] = meaning;
 	return true;
 }
@@ -357,42 +401,40 @@ note_file(const PfsCall *call, int64_t result)
 }
 
 static void
+end_event(const PfsCall *call, int64_t result)
+{
+	PfsTicks	now = call_wait.start != 0 ? pfs_now() : 0;
+
+	if ((call_effects[call->number] & EFFECT_ON_FILES) != 0)
+		note_file(call, result);
+	pfs_wait_end(&pfs_session, &call_wait, now,
+				 result >= 0 && pfs_call_types[call->number].bytes ? result : -1);
+}
+
+static void
 end(PfsCall *call, int64_t result)
 {
-	bool		has_bytes;
+	Meaning		meaning = (Meaning) call->observer[0];
 
-	switch ((Meaning) call->observer[0])
+	if (pfs_likely(meaning == MEANS_EVENT))
+		end_event(call, result);
+	else if (meaning == MEANS_LWLOCK)
 	{
-		case MEANS_EVENT:
-			{
-				PfsTicks	now = call_wait.start != 0 ? pfs_now() : 0;
-
-				if (opens_or_closes(call))
-					note_file(call, result);
-				has_bytes = result >= 0 && pfs_call_types[call->number].bytes;
-				pfs_wait_end(&pfs_session, &call_wait, now, has_bytes ? result : -1);
-			}
-			break;
-		case MEANS_LOCK:
-			touch_long(&lock_wait);
-			if (!waits_for_lock())
-				end_lock();
-			break;
-		case MEANS_LWLOCK:
-			touch_long(&lwlock_wait);
-			if (MyProc->lwWaiting == 0)
-				end_lwlock();
-			break;
-		case MEANS_IDLE:
-			touch_long(&idle_wait);
-			break;
-		case MEANS_NOTHING:
-			if (opens_or_closes(call))
-				note_file(call, result);
-			break;
+		touch_long(&lwlock_wait);
+		if (MyProc->lwWaiting == 0)
+			end_lwlock();
 	}
-	if (pfs_unlikely(idle) && result > 0 &&
-		pfs_call_types[call->number].operation == PFS_OPERATION_RECV)
+	else if (meaning == MEANS_LOCK)
+	{
+		touch_long(&lock_wait);
+		if (!waits_for_lock())
+			end_lock();
+	}
+	else if (meaning == MEANS_IDLE)
+		touch_long(&idle_wait);
+	else if ((call_effects[call->number] & EFFECT_ON_FILES) != 0)
+		note_file(call, result);
+	if (pfs_unlikely(idle) && result > 0 && (call_effects[call->number] & EFFECT_ON_IDLE) != 0)
 		pfs_pg_wait_command();
 	active = NULL;
 }
@@ -414,6 +456,7 @@ pfs_pg_wait_idle(void)
 	pfs_pg_wait_settle();
 	active = NULL;
 	idle = true;
+	tell_calls();
 	pfs_pg_name_waits();
 }
 
@@ -437,6 +480,7 @@ pfs_pg_wait_detach(void)
 	pfs_interpose_observe(&observer, &asked_never, PFS_GATE_CALLS);
 	pfs_pg_wait_command();
 	pfs_pg_wait_settle();
+	tell_calls();
 	pfs_pg_fd_forget_all();
 }
 
@@ -449,14 +493,18 @@ void
 pfs_pg_wait_install(void)
 {
 	pfs_pg_lock_names_install();
+	find_effects();
 	if (!PFS_BUILT_WAITS || pfs_guc_wait_timing != PFS_TIMING_AUTO)
-	{
 		pfs_interpose_refuse();
-		return;
-	}
-	pfs_interpose_observe(&observer, &asked_always, PFS_GATE_CALLS);
-	if (pfs_interpose_install() == 0)
+	else
+	{
+		pfs_interpose_observe(&observer, &asked_always, PFS_GATE_CALLS);
+		if (pfs_interpose_install() != 0)
+			return;
 		ereport(WARNING,
 				(errmsg("performance_schema cannot time waits: no import slot could be patched"),
 				 errhint("performance_schema.interposed_calls tells why; waits are sampled instead.")));
+	}
+	if (PFS_BUILT_WAITS && pfs_guc_wait_timing != PFS_TIMING_OFF)
+		pfs_pg_sampler_install();
 }

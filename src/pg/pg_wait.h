@@ -87,4 +87,10 @@ extern void pfs_pg_lock_begin(const PfsWaitObject *object, PfsTicks start);
 extern void pfs_pg_lock_end(const PfsWaitObject *object, PfsTicks start, PfsTicks end, bool granted);
 extern void pfs_pg_lock_names_install(void);
 
+/* --- pg_wait_sampler.c: where calls are not timed --- */
+
+/* Are the summaries fed by the sampler? */
+extern bool pfs_pg_waits_sampled;
+extern void pfs_pg_sampler_install(void);
+
 #endif							/* PFS_PG_WAIT_H */

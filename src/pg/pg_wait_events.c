@@ -115,6 +115,7 @@ pfs_pg_register_waits(PfsArena *arena)
 {
 	if (!PFS_BUILT_WAITS)
 		return;
+	arena->waits_sampled = pfs_pg_waits_sampled;
 	for (int i = 0; i < PFS_PG_OWN_WAITS; i++)
 		pfs_register_wait(arena, own_waits[i].kind, own_waits[i].name, own_waits[i].doc, 0,
 						  own_waits[i].enabled);

@@ -150,6 +150,7 @@ test_streams(void)
 	if (file == NULL)
 		return;
 	fd = fileno(file);
+	watch_start();
 	is_u64(fwrite("one\ntwo\n", 2, 4, file), 4, "fwrite works");
 	is_u64(seen_count, 0, "fwrite passes unseen: it is made for each row");
 	CALL(fflush, fd, NULL, fflush(file), 0);

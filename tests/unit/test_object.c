@@ -539,8 +539,8 @@ test_busy_row(void)
 	is_u64(loss_of(arena, PFS_LOSS_OBJECT_CELLS), 1, "a thread that ends does not wait for ever");
 	is_u64(of_file(arena, "f64", "count_star"), 0, "what it could not hand over is counted");
 	is_u64(of_file(arena, "f0", "count_star"), 1, "the rest is in its rows");
-	pfs_file_forget(arena, "f64", 3);
 	pfs_file_forget(arena, "f1", 2);
+	pfs_file_forget(arena, "f64", 3);
 	ok(file(arena, "new").row == handle[1].row, "a row somebody stands in is not used again");
 	pfs_store(&row[2]->lock, 0);
 	ok(file(arena, "newer").row == handle[PFS_OBJECT_CACHE].row, "before he has left it");
@@ -560,10 +560,12 @@ test_stale_use(void)
 	PfsArena *arena = fixture_arena(NULL);
 	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
 	PfsSession *fresh = fixture_attach(arena, 1, "bob", "h1");
+	PfsSession *late = fixture_attach(arena, 2, "bob", "h1");
 	Handle old = file(arena, "old");
 	Handle new;
 
 	read_file(session, old, 10);
+	read_file(late, old, 10);
 	pfs_file_forget(arena, "old", 3);
 	is_u64(table_sum(arena, FILES, "count_star"), 0, "its numbers go with the file");
 	new = file(arena, "new");
@@ -572,11 +574,13 @@ test_stale_use(void)
 	read_file(session, old, 10);
 	read_file(fresh, old, 10);
 	is_u64(of_file(arena, "new", "count_star"), 0, "late events of the old one do not count");
+	is_u64(fresh->thread->file_cell[pfs_object_place(old.row)], 0, "and claim no cell");
 	read_file(session, new, 7);
 	is_u64(of_file(arena, "new", "count_star"), 1, "its own do");
 	read_file(session, old, 10);
 	read_file(fresh, new, 7);
 	fixture_detach(session);
+	fixture_detach(late);
 	fixture_detach(fresh);
 	is_u64(of_file(arena, "new", "count_star"), 2, "also when the threads have gone");
 	is_u64(of_file(arena, "new", "max_timer_wait"), 7, "without any time of the old one");
@@ -589,6 +593,110 @@ test_stale_use(void)
 		   "object_instance_begin tells them apart");
 		is_u64(table_sum(arena, FILES, "object_instance_begin"), second, "and is shown");
 	}
+	fixture_free(arena);
+}
+
+/* --- readers --- */
+
+/* What happens in the middle of a scan: at its n-th allocation. */
+typedef struct Middle
+{
+	int at;
+	void (*what)(PfsSession *session);
+	PfsSession *session;
+} Middle;
+
+static void
+in_the_middle(FixtureScan *scan)
+{
+	Middle *middle = scan->extra;
+
+	if (scan->allocations == middle->at)
+		middle->what(middle->session);
+}
+
+static uint64_t
+sum_with(PfsArena *arena, int at, void (*what)(PfsSession *), PfsSession *session)
+{
+	Middle middle = {at, what, session};
+	FixtureScan scan;
+	uint64_t sum;
+
+	scan_begin(&scan, arena, FILES);
+	scan.on_alloc = in_the_middle;
+	scan.extra = &middle;
+	scan.scan.table->scan(&scan.scan);
+	scan_end(&scan);
+	sum = rows_sum(scan.rows, "count_star");
+	rows_free(scan.rows);
+	return sum;
+}
+
+static void
+evict_all(PfsSession *session)
+{
+	pfs_object_fold_thread(session->arena, session->thread);
+}
+
+static void
+replace(PfsSession *session)
+{
+	pfs_file_forget(session->arena, "f1", 2);
+	file(session->arena, "f9");
+}
+
+/* Numbers that move from cells to rows during a scan count once. */
+static void
+test_fold_in_the_middle(void)
+{
+	for (int at = 1; at < 8; at++)
+		for (int what = 0; what < 2; what++)
+		{
+			PfsArena *arena = fixture_arena(NULL);
+			PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+			PfsSession *other = fixture_attach(arena, 1, "ada", "h1");
+			uint64_t sum;
+
+			for (int i = 0; i < 4; i++)
+			{
+				char path[16];
+
+				snprintf(path, sizeof(path), "f%d", i);
+				read_file(i % 2 ? session : other, file(arena, path), 10);
+				read_file(session, file(arena, path), 10);
+			}
+			sum = sum_with(arena, at, what == 0 ? evict_all : replace, session);
+			if (what == 0)
+				is_u64(sum, 8, "a fold during a scan");
+			else
+				ok(sum == 6 || sum == 8, "a file replaced during a scan: %" PRIu64, sum);
+			is_u64(loss_of(arena, PFS_LOSS_UNSTABLE_READS), 0, "is no unstable read");
+			fixture_detach(session);
+			fixture_detach(other);
+			fixture_free(arena);
+		}
+}
+
+/* A process that stands still inside a row or a thread: readers come back and say so. */
+static void
+test_stopped_writer(void)
+{
+	PfsArena *arena = fixture_arena(NULL);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	Handle a = file(arena, "a");
+	PfsObjectRow *row = pfs_object_row(arena, PFS_MAP_FILES, a.row, a.use);
+
+	read_file(session, a, 10);
+	pfs_seq_write_begin(&row->seq);
+	is_u64(of_file(arena, "a", "count_star"), 1, "a row in writing: its numbers are shown");
+	is_u64(loss_of(arena, PFS_LOSS_UNSTABLE_READS), 1, "and it is said");
+	pfs_seq_write_end(&row->seq);
+	pfs_seq_write_begin(&session->thread->seq);
+	is_u64(of_file(arena, "a", "count_star"), 1, "a thread in writing: the same");
+	ok(loss_of(arena, PFS_LOSS_UNSTABLE_READS) > 1, "and it is said");
+	table_count(arena, "socket_instances");
+	pfs_seq_write_end(&session->thread->seq);
+	fixture_detach(session);
 	fixture_free(arena);
 }
 
@@ -1158,6 +1266,8 @@ main(void)
 	test_pool_full();
 	test_busy_row();
 	test_stale_use();
+	test_fold_in_the_middle();
+	test_stopped_writer();
 	test_shared_rows();
 	test_predecessor();
 	test_truncate();

@@ -11,12 +11,16 @@
 #include "core/names.h"
 #include "core/object.h"
 
+#include <sched.h>
+
 #define FILES "file_summary_by_instance"
 #define TABLES "table_io_waits_summary_by_index_usage"
 #define LOCKS "table_lock_waits_summary_by_table"
 #define WRITERS 4
 #define READERS 2
-#define EVENTS 6000
+#define EVENTS 6000			/* of each writer at least, ... */
+#define EVENTS_MAX 600000 /* ... and at most, while it waits for readers */
+#define SCANS 60		  /* of all readers, while somebody writes */
 #define OBJECTS (3 * PFS_OBJECT_CACHE) /* more than a thread has cells for */
 #define BYTES 100
 
@@ -26,10 +30,11 @@ typedef struct Party
 	uint32_t number;
 	bool *done;
 	struct Party *writer; /* all of them, for the others */
+	struct Party *reader; /* the same */
 	uint64_t started;	  /* events, by a writer */
 	uint64_t ended;
 	uint64_t wrong;
-	uint64_t checked; /* scans in which nothing was unstable */
+	uint64_t checked; /* scans in which something happened and nothing was unstable */
 } Party;
 
 static bool
@@ -58,6 +63,42 @@ all_ended(const Party *party)
 	return sum;
 }
 
+/* Events without a row or a cell: who had the lock was preempted for too long. */
+static uint64_t
+lost(const PfsArena *arena)
+{
+	return loss_of(arena, PFS_LOSS_FILES) + loss_of(arena, PFS_LOSS_TABLES) +
+		   loss_of(arena, PFS_LOSS_OBJECT_CELLS);
+}
+
+/*
+ * Is it time for a writer to stop after so many events? It gives up its processor here now and
+ * then, rather than in the middle of a record, where readers would find it unstable.
+ */
+static bool
+is_enough(const Party *writer, uint64_t events)
+{
+	uint64_t scans = 0;
+
+	if (events % 32 == 0)
+		sched_yield();
+	if (events < EVENTS || events >= EVENTS_MAX)
+		return events >= EVENTS;
+	for (int i = 0; i <= READERS; i++)
+		scans += pfs_load(&writer->reader[i].checked);
+	return scans >= SCANS;
+}
+
+static void
+check(Party *reader, uint64_t wrong, bool counts)
+{
+	if (counts)
+	{
+		reader->wrong += wrong;
+		pfs_add(&reader->checked, 1);
+	}
+}
+
 static uint32_t
 find_file(PfsArena *arena, uint64_t n, uint32_t *use)
 {
@@ -77,16 +118,17 @@ find_table(PfsArena *arena, uint64_t n, uint32_t *use)
 
 /* --- sums --- */
 
-/* One event of a file, or one row of a table and a wait for its lock. */
+/* One event of a file; or two: one row of a table and a wait for its lock. */
 static void
 one_event(Party *writer, PfsSession *session, uint64_t n, bool is_file)
 {
 	PfsArena *arena = writer->arena;
 	uint32_t use;
 	uint32_t row = is_file ? find_file(arena, n, &use) : find_table(arena, n, &use);
+	uint64_t events = is_file || row == 0 ? 1 : 2;
 
-	pfs_add(&writer->started, 1);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	pfs_add(&writer->started, events);
+	pfs_fence();
 	if (is_file)
 		fixture_wait(session, FIXTURE_WAIT_FILE, PFS_OPERATION_READ, row, use, 1 + n, BYTES);
 	else
@@ -94,8 +136,8 @@ one_event(Party *writer, PfsSession *session, uint64_t n, bool is_file)
 		pfs_wait_table(session, row, use, PFS_TABLE_UPDATE, 1, FIXTURE_START, 1 + n);
 		pfs_table_lock_add(arena, row, use, 3, 1 + n);
 	}
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	pfs_add(&writer->ended, 1);
+	pfs_fence();
+	pfs_add(&writer->ended, events);
 }
 
 static void *
@@ -105,7 +147,7 @@ write_events(void *argument)
 	uint64_t random = 3 + writer->number;
 	PfsSession *session = NULL;
 
-	for (uint64_t i = 0; i < EVENTS; i++)
+	for (uint64_t i = 0; !is_enough(writer, i); i++)
 	{
 		if (i % 500 == 0)
 		{
@@ -119,6 +161,14 @@ write_events(void *argument)
 	}
 	fixture_detach(session);
 	return NULL;
+}
+
+/* Events counted in all tables now. */
+static uint64_t
+counted(PfsArena *arena)
+{
+	return table_sum(arena, FILES, "count_star") + table_sum(arena, TABLES, "count_star") +
+		   table_sum(arena, LOCKS, "count_star");
 }
 
 /* Numbers that no number of whole events makes. */
@@ -152,25 +202,20 @@ read_sums(void *argument)
 	{
 		uint64_t unstable = loss_of(arena, PFS_LOSS_UNSTABLE_READS);
 		uint64_t ended = all_ended(reader);
-		Rows *rows[2] = {rows_of(arena, FILES), rows_of(arena, TABLES)};
+		Rows *rows[3] = {rows_of(arena, FILES), rows_of(arena, TABLES), rows_of(arena, LOCKS)};
 		uint64_t started = all_started(reader);
 		uint64_t sum = 0;
 		uint64_t wrong = 0;
 
-		for (int i = 0; i < 2; i++)
+		for (int i = 0; i < 3; i++)
 		{
 			sum += rows_sum(rows[i], "count_star");
 			wrong += torn(rows[i]);
 			rows_free(rows[i]);
 		}
-		wrong += sum < ended || sum > started;
-		rows[0] = rows_of(arena, LOCKS);
-		wrong += torn(rows[0]);
-		rows_free(rows[0]);
-		if (loss_of(arena, PFS_LOSS_UNSTABLE_READS) != unstable)
-			continue;
-		reader->wrong += wrong;
-		reader->checked++;
+		wrong += sum + lost(arena) < ended || sum > started;
+		check(reader, wrong, loss_of(arena, PFS_LOSS_UNSTABLE_READS) == unstable &&
+								 all_started(reader) > ended && ended > 0);
 	}
 	return NULL;
 }
@@ -201,7 +246,7 @@ large_arena(uint32_t files, uint32_t tables)
 /* Runs writers beside readers and one more; returns the scans checked, wrong ones in *wrong. */
 static uint64_t
 run_all(PfsArena *arena, void *(*write)(void *), void *(*read)(void *), void *(*other)(void *),
-		uint64_t *wrong)
+		uint64_t *wrong, uint64_t *events)
 {
 	bool done = false;
 	Party writer[WRITERS];
@@ -210,15 +255,16 @@ run_all(PfsArena *arena, void *(*write)(void *), void *(*read)(void *), void *(*
 	uint64_t checked = 0;
 
 	for (uint32_t i = 0; i < WRITERS; i++)
-		writer[i] = (Party){.arena = arena, .number = i, .done = &done, .writer = writer};
+		writer[i] = (Party){
+			.arena = arena, .number = i, .done = &done, .writer = writer, .reader = reader};
 	for (uint32_t i = 0; i <= READERS; i++)
-	{
 		reader[i] = (Party){.arena = arena, .number = i, .done = &done, .writer = writer};
+	for (uint32_t i = 0; i <= READERS; i++)
 		pthread_create(&thread[i], NULL, i < READERS ? read : other, &reader[i]);
-	}
 	run_threads(WRITERS, write, writer, sizeof(Party));
 	__atomic_store_n(&done, true, __ATOMIC_RELEASE);
 	*wrong = 0;
+	*events = all_ended(reader);
 	for (int i = 0; i <= READERS; i++)
 	{
 		pthread_join(thread[i], NULL);
@@ -235,18 +281,16 @@ test_sums(void)
 {
 	PfsArena *arena = large_arena(OBJECTS, OBJECTS);
 	uint64_t wrong;
-	uint64_t checked = run_all(arena, write_events, read_sums, reset_others, &wrong);
+	uint64_t events;
+	uint64_t checked = run_all(arena, write_events, read_sums, reset_others, &wrong, &events);
 	Rows *rows;
 
 	ok(checked > 0 && wrong == 0, "%" PRIu64 " scans, %" PRIu64 " of them wrong", checked, wrong);
 	rows = rows_of(arena, FILES);
-	is_u64(rows_sum(rows, "count_star") + loss_of(arena, PFS_LOSS_OBJECT_CELLS) +
-			   table_sum(arena, TABLES, "count_star"),
-		   WRITERS * EVENTS, "all events are there or counted as lost");
+	is_u64(counted(arena) + lost(arena), events, "all events are there or counted as lost");
 	is_u64(torn(rows), 0, "and whole");
 	is_u64((uint64_t) rows->count, OBJECTS, "one row for each file, whoever met it first");
 	rows_free(rows);
-	is_u64(loss_of(arena, PFS_LOSS_FILES) + loss_of(arena, PFS_LOSS_TABLES), 0, "none without a row");
 	fixture_free(arena);
 }
 
@@ -269,22 +313,20 @@ truncate_often(void *argument)
 
 		table_truncate(arena, FILES);
 		table_truncate(arena, TABLES);
+		table_truncate(arena, LOCKS);
 		started = all_started(party);
 		for (int i = 0; i < 2000; i++)
 			pfs_cpu_pause();
 		surely = all_ended(party);
-		sum = table_sum(arena, FILES, "count_star") + table_sum(arena, TABLES, "count_star");
-		if (loss_of(arena, PFS_LOSS_UNSTABLE_READS) != unstable ||
-			loss_of(arena, PFS_LOSS_OBJECT_CELLS) != 0)
-			continue;
-		party->wrong += sum > all_started(party) - ended;
-		party->wrong += sum + started < surely;
-		party->checked++;
+		sum = counted(arena);
+		check(party, (sum > all_started(party) - ended) + (sum + started < surely),
+			  loss_of(arena, PFS_LOSS_UNSTABLE_READS) == unstable && surely > started &&
+				  lost(arena) == 0);
 	}
 	return NULL;
 }
 
-/* Rows are whole, whatever was reset. */
+/* Rows are whole, whatever is reset or removed. */
 static void *
 read_rows(void *argument)
 {
@@ -294,13 +336,12 @@ read_rows(void *argument)
 	for (uint64_t i = 0; !is_done(reader); i++)
 	{
 		uint64_t unstable = loss_of(reader->arena, PFS_LOSS_UNSTABLE_READS);
+		uint64_t ended = all_ended(reader);
 		Rows *rows = rows_of(reader->arena, tables[i % PFS_LENGTH(tables)]);
-		uint64_t wrong = torn(rows);
 
+		check(reader, torn(rows), loss_of(reader->arena, PFS_LOSS_UNSTABLE_READS) == unstable &&
+									  all_ended(reader) > ended && rows->count > 0);
 		rows_free(rows);
-		if (loss_of(reader->arena, PFS_LOSS_UNSTABLE_READS) == unstable)
-			reader->wrong += wrong;
-		reader->checked++;
 	}
 	return NULL;
 }
@@ -310,14 +351,15 @@ test_truncate(void)
 {
 	PfsArena *arena = large_arena(OBJECTS, OBJECTS);
 	uint64_t wrong;
-	uint64_t checked = run_all(arena, write_events, read_rows, truncate_often, &wrong);
+	uint64_t events;
+	uint64_t checked = run_all(arena, write_events, read_rows, truncate_often, &wrong, &events);
 
 	ok(checked > 0 && wrong == 0, "%" PRIu64 " scans and TRUNCATEs, %" PRIu64 " of them wrong",
 	   checked, wrong);
 	table_truncate(arena, FILES);
 	table_truncate(arena, TABLES);
-	is_u64(table_sum(arena, FILES, "count_star") + table_sum(arena, TABLES, "count_star"), 0,
-		   "the last one leaves nothing");
+	table_truncate(arena, LOCKS);
+	is_u64(counted(arena), 0, "the last one leaves nothing");
 	fixture_free(arena);
 }
 
@@ -342,7 +384,7 @@ come_and_go(void *argument)
 	uint32_t row[2][NAMES] = {{0}};
 	uint32_t use[2][NAMES] = {{0}};
 
-	for (uint64_t i = 0; i < EVENTS; i++)
+	for (uint64_t i = 0; !is_enough(writer, i); i++)
 	{
 		uint64_t n = next_random(&random) % NAMES;
 		uint32_t *file = &row[0][n];
@@ -381,29 +423,9 @@ come_and_go(void *argument)
 				pfs_wait_table(session, *table, use[1][n], PFS_TABLE_FETCH, 1, FIXTURE_START, 1 + n);
 				break;
 		}
+		pfs_add(&writer->ended, 1);
 	}
 	fixture_detach(session);
-	return NULL;
-}
-
-/* Every key has one row at most, and only its own numbers. */
-static void *
-read_guests(void *argument)
-{
-	Party *reader = argument;
-
-	for (uint64_t i = 0; !is_done(reader); i++)
-	{
-		uint64_t unstable = loss_of(reader->arena, PFS_LOSS_UNSTABLE_READS);
-		Rows *rows = rows_of(reader->arena, i % 3 == 0 ? FILES : i % 3 == 1 ? TABLES : LOCKS);
-		uint64_t wrong = torn(rows);
-
-		rows_free(rows);
-		if (loss_of(reader->arena, PFS_LOSS_UNSTABLE_READS) != unstable)
-			continue;
-		reader->wrong += wrong;
-		reader->checked++;
-	}
 	return NULL;
 }
 
@@ -427,7 +449,8 @@ test_coming_and_going(void)
 {
 	PfsArena *arena = large_arena(ROOM, ROOM);
 	uint64_t wrong;
-	uint64_t checked = run_all(arena, come_and_go, read_guests, read_guests, &wrong);
+	uint64_t events;
+	uint64_t checked = run_all(arena, come_and_go, read_rows, read_rows, &wrong, &events);
 	bool seen[2][NAMES] = {{false}};
 	uint64_t twice = 0;
 	uint64_t found = 0;
@@ -483,7 +506,7 @@ write_one(void *argument)
 	PfsArena *arena = writer->arena;
 	uint64_t random = 3 + writer->number;
 
-	for (uint64_t i = 0; i < EVENTS / 20; i++)
+	for (uint64_t i = 0; !is_enough(writer, 20 * i); i++)
 	{
 		PfsSession *session = fixture_attach(arena, writer->number, "ada", "h1");
 
@@ -500,7 +523,8 @@ test_one_row(void)
 {
 	PfsArena *arena = large_arena(4, 4);
 	uint64_t wrong;
-	uint64_t checked = run_all(arena, write_one, read_sums, reset_others, &wrong);
+	uint64_t events;
+	uint64_t checked = run_all(arena, write_one, read_sums, reset_others, &wrong, &events);
 	Rows *rows = rows_of(arena, FILES);
 
 	ok(checked > 0 && wrong == 0, "one row: %" PRIu64 " scans, %" PRIu64 " of them wrong", checked,
@@ -510,9 +534,109 @@ test_one_row(void)
 	fixture_free(arena);
 }
 
+/* --- the same key at the same time --- */
+
+#define ROUNDS 2000
+
+typedef struct Finder
+{
+	PfsArena *arena;
+	struct Finder *other;
+	uint64_t round;
+} Finder;
+
+/* Nearer together than a barrier of the library brings them. */
+static void
+meet(Finder *finder)
+{
+	uint64_t round = finder->round + 1;
+
+	pfs_store_release(&finder->round, round);
+	for (int i = 1; pfs_load_acquire(&finder->other->round) < round; i++)
+		if (i % 1000 == 0)
+			sched_yield();
+}
+
+static void *
+find_together(void *argument)
+{
+	Finder *finder = argument;
+	uint32_t use;
+
+	for (uint64_t i = 0; i < ROUNDS; i++)
+	{
+		meet(finder);
+		find_file(finder->arena, i, &use);
+		meet(finder);
+		find_table(finder->arena, i, &use);
+	}
+	return NULL;
+}
+
+/* Sessions that meet a file at the same time agree on its row. */
+static void
+test_same_key(void)
+{
+	PfsArena *arena = large_arena(2 * ROUNDS, 2 * ROUNDS);
+	Finder finder[2] = {{arena, &finder[1], 0}, {arena, &finder[0], 0}};
+
+	run_threads(2, find_together, finder, sizeof(Finder));
+	is_u64(table_count(arena, FILES), ROUNDS, "one row for each file");
+	is_u64(table_count(arena, TABLES), ROUNDS, "and for each table");
+	fixture_free(arena);
+}
+
+/* --- a row that changes hands under one who waits for it --- */
+
+typedef struct Holder
+{
+	PfsArena *arena;
+	PfsThread *thread;
+	PfsObjectRow *row;
+} Holder;
+
+/*
+ * Lets go of the row only when the other one is waiting for it, after giving it to another file
+ * as a fill does.
+ */
+static void *
+hand_over(void *argument)
+{
+	Holder *holder = argument;
+
+	while ((pfs_load_acquire(&holder->thread->seq) & 1) == 0)
+		sched_yield();
+	for (int i = 0; i < 20000; i++)
+		pfs_cpu_pause();
+	pfs_store(&holder->row->use, holder->row->use + 2);
+	pfs_store_release(&holder->row->lock, 0);
+	return NULL;
+}
+
+static void
+test_hand_over(void)
+{
+	PfsArena *arena = large_arena(4, 4);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	uint32_t use;
+	uint32_t row = find_file(arena, 0, &use);
+	Holder holder = {arena, session->thread, pfs_object_row(arena, PFS_MAP_FILES, row, use)};
+	pthread_t thread;
+
+	fixture_wait(session, FIXTURE_WAIT_FILE, PFS_OPERATION_READ, row, use, 1, BYTES);
+	pfs_store(&holder.row->lock, 1);
+	pthread_create(&thread, NULL, hand_over, &holder);
+	fixture_detach(session);
+	pthread_join(thread, NULL);
+	is_u64(table_sum(arena, FILES, "count_star"), 0, "the next file gets nothing of the last one");
+	fixture_free(arena);
+}
+
 int
 main(void)
 {
+	test_same_key();
+	test_hand_over();
 	test_sums();
 	test_truncate();
 	test_coming_and_going();

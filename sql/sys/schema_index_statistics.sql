@@ -1,0 +1,43 @@
+-- Rows per index, by total time, for people.
+CREATE VIEW sys.schema_index_statistics WITH (security_invoker = true) AS
+SELECT
+	s.table_schema,
+	s.table_name,
+	s.index_name,
+	s.rows_selected,
+	sys.format_time(s.select_latency) AS select_latency,
+	s.rows_inserted,
+	sys.format_time(s.insert_latency) AS insert_latency,
+	s.rows_updated,
+	sys.format_time(s.update_latency) AS update_latency,
+	s.rows_deleted,
+	sys.format_time(s.delete_latency) AS delete_latency,
+	s.database_name
+FROM sys."x$schema_index_statistics" AS s;
+COMMENT ON VIEW sys.schema_index_statistics IS
+	'Rows per index, by total time, with units';
+COMMENT ON COLUMN sys.schema_index_statistics.table_schema IS
+	'Schema';
+COMMENT ON COLUMN sys.schema_index_statistics.table_name IS
+	'Table';
+COMMENT ON COLUMN sys.schema_index_statistics.index_name IS
+	'Index';
+COMMENT ON COLUMN sys.schema_index_statistics.rows_selected IS
+	'Rows read by it';
+COMMENT ON COLUMN sys.schema_index_statistics.select_latency IS
+	'Time to have rows read by it';
+COMMENT ON COLUMN sys.schema_index_statistics.rows_inserted IS
+	'Rows inserted';
+COMMENT ON COLUMN sys.schema_index_statistics.insert_latency IS
+	'Time to have rows inserted';
+COMMENT ON COLUMN sys.schema_index_statistics.rows_updated IS
+	'Rows found by it and updated';
+COMMENT ON COLUMN sys.schema_index_statistics.update_latency IS
+	'Time to have rows found by it and updated';
+COMMENT ON COLUMN sys.schema_index_statistics.rows_deleted IS
+	'Rows found by it and deleted';
+COMMENT ON COLUMN sys.schema_index_statistics.delete_latency IS
+	'Time to have rows found by it and deleted';
+COMMENT ON COLUMN sys.schema_index_statistics.database_name IS
+	'Its database, NULL = shared by all; not in MySQL';
+GRANT SELECT ON sys.schema_index_statistics TO PUBLIC;

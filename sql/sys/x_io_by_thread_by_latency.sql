@@ -1,0 +1,36 @@
+-- File I/O per thread, by total time, raw.
+CREATE VIEW sys."x$io_by_thread_by_latency" WITH (security_invoker = true) AS
+SELECT
+	CASE WHEN t.processlist_id IS NULL THEN coalesce(split_part(t.name, '/', 3), 'ended')
+		ELSE concat(t.processlist_user, '@', t.processlist_host) END AS user_name,
+	sum(w.count_star) AS total,
+	sum(w.sum_timer_wait) AS total_latency,
+	min(w.min_timer_wait) AS min_latency,
+	coalesce(round(sum(w.sum_timer_wait) / nullif(sum(w.count_star), 0)), 0) AS avg_latency,
+	max(w.max_timer_wait) AS max_latency,
+	w.thread_id,
+	t.processlist_id
+FROM performance_schema.events_waits_summary_by_thread_by_event_name AS w
+LEFT JOIN performance_schema.threads AS t ON t.thread_id = w.thread_id
+WHERE w.event_name LIKE 'wait/io/file/%' AND w.sum_timer_wait > 0
+GROUP BY w.thread_id, t.processlist_id, t.name, t.processlist_user, t.processlist_host
+ORDER BY total_latency DESC;
+COMMENT ON VIEW sys."x$io_by_thread_by_latency" IS
+	'File I/O per thread, by total time; times in picoseconds';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".user_name IS
+	'User and client host, or what the process does';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".total IS
+	'Operations';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".min_latency IS
+	'Shortest operation, picoseconds';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".avg_latency IS
+	'Mean operation, picoseconds';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".max_latency IS
+	'Longest operation, picoseconds';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".thread_id IS
+	'Thread';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".processlist_id IS
+	'Process id of a session; NULL for other processes';
+GRANT SELECT ON sys."x$io_by_thread_by_latency" TO PUBLIC;
