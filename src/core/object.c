@@ -1,6 +1,6 @@
 /*
  * object.c
- *		The maps of files and tables: rows, cells of threads, folding.
+ *		The maps of files and tables: rows by key, their names and rules.
  *
  * Rows come and go under the map's lock; finders take none.  They may come to a row that was
  * removed or serves another key by now, so they may miss a key, which is looked up again under the
@@ -8,38 +8,24 @@
  * and after its key is read.
  *
  * A row's own lock is held by whoever fills it, folds into it or counts in it.  A removed row is
- * filled again only by who gets its lock; a folder compares the use number while it holds it.  So
- * what belongs to a predecessor ends in a row that nobody shows, never in the successor.  All of a
- * fold, emptying of the cell included, lies inside the row's seq: a reader who finds it as it was
- * before has seen nothing move.
+ * filled again only by who gets its lock; whoever counts there compares the use number while he
+ * holds it.  So what belongs to a predecessor ends in a row that nobody shows, never in the
+ * successor.
  */
-#include "core/object.h"
+#include "core/object_internal.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <time.h>
 
 #include "core/names.h"
-#include "core/rollup.h"
 #include "core/setup.h"
 
 #define CHAIN_MAX 512
 #define SPINS 300
 #define YIELDS 10				/* the holder may have lost its processor in the middle */
-#define SLEEPS_OF_A_THREAD 100	/* of a millisecond each, when it ends */
 #define FREE_ROWS_TRIED 8
 
-static const struct
-{
-	PfsReset	reset;
-	PfsLoss		loss;
-	uint32_t	timers;			/* that the statistics begin with */
-}			maps[] = {
-	[PFS_MAP_FILES] = {PFS_RESET_FILES, PFS_LOSS_FILES, PFS_IO_PARTS},
-	[PFS_MAP_TABLES] = {PFS_RESET_TABLE_IO, PFS_LOSS_TABLES, PFS_TABLE_OPERATIONS},
-};
-
-_Static_assert(PFS_LENGTH(maps) == PFS_MAPS, "one line for each map");
 _Static_assert(PFS_LENGTH(((PfsArena *) 0)->object_rows) == PFS_MAPS, "arena.h knows the maps");
 
 typedef struct Key
@@ -63,9 +49,8 @@ spin_for(uint32_t *lock)
 	return false;
 }
 
-/* Tries for a while.  sleeps: how often one may sleep, too, and what is left of that; or NULL. */
-static bool
-take_lock(uint32_t *lock, int *sleeps)
+bool
+pfs_object_take(uint32_t *lock, int *sleeps)
 {
 	struct timespec millisecond = {0, 1000000};
 	int			keep_errno = errno;
@@ -84,12 +69,6 @@ take_lock(uint32_t *lock, int *sleeps)
 		}
 	}
 	return true;
-}
-
-static void
-release(uint32_t *lock)
-{
-	pfs_store_release(lock, 0);
 }
 
 /* --- keys --- */
@@ -193,18 +172,13 @@ take_row(PfsArena *arena, PfsObjectMap map)
 	return fresh;
 }
 
-static PfsTableLockStat *
-locks_of(const PfsArena *arena, const PfsObjectRow *row)
-{
-	return pfs_pool_at(pfs_pool_of(arena), pfs_load(&row->locks), sizeof(PfsTableLockStat));
-}
-
 /* Makes a row of the key.  Map and row are locked. */
 static void
 fill_row(PfsArena *arena, PfsObjectMap map, uint32_t number, const Key *key, uint32_t instrument)
 {
 	PfsObjectRow *row = pfs_object_row_at(arena, map, number);
 	uint32_t   *head = head_of(arena, map, key->hash);
+	PfsTableLockStat *locks = pfs_object_locks(arena, row);
 	uint32_t	use = pfs_load(&row->use) + 1;
 	uint32_t	epoch = pfs_load_acquire(&arena->reset_now);
 
@@ -221,8 +195,8 @@ fill_row(PfsArena *arena, PfsObjectMap map, uint32_t number, const Key *key, uin
 	pfs_store(&row->name, 0);
 	pfs_store(&row->index, 0);
 	pfs_zero_words(&row->stat, sizeof(row->stat));
-	if (locks_of(arena, row) != NULL)
-		pfs_zero_words(locks_of(arena, row), sizeof(PfsTableLockStat));
+	if (locks != NULL)
+		pfs_zero_words(locks, sizeof(*locks));
 	pfs_store_release(&row->use, use);
 	pfs_seq_write_end(&row->seq);
 	pfs_store_release(head, number);
@@ -238,7 +212,7 @@ find_or_add(PfsArena *arena, PfsObjectMap map, const Key *key, uint32_t instrume
 
 	if (pfs_likely(number != 0))
 		return number;
-	if (!full && take_lock(&rows->lock, NULL))
+	if (!full && pfs_object_take(&rows->lock, NULL))
 	{
 		number = find(arena, map, key, use);	/* somebody may have been faster */
 		if (number == 0 && (number = take_row(arena, map)) != 0)
@@ -247,12 +221,12 @@ find_or_add(PfsArena *arena, PfsObjectMap map, const Key *key, uint32_t instrume
 
 			fill_row(arena, map, number, key, instrument);
 			*use = pfs_load(&row->use);
-			release(&row->lock);
+			pfs_object_release(&row->lock);
 		}
-		release(&rows->lock);
+		pfs_object_release(&rows->lock);
 	}
 	if (number == 0)
-		pfs_lose(arena, maps[map].loss);
+		pfs_lose(arena, map == PFS_MAP_FILES ? PFS_LOSS_FILES : PFS_LOSS_TABLES);
 	return number;
 }
 
@@ -277,7 +251,7 @@ forget(PfsArena *arena, PfsObjectMap map, uint32_t *link, const void *key, size_
 	PfsObjectRows *rows = &arena->object_rows[map];
 	PfsObjectRow *row;
 
-	if (pfs_load(link) == 0 || !take_lock(&rows->lock, NULL))
+	if (pfs_load(link) == 0 || !pfs_object_take(&rows->lock, NULL))
 		return;
 	for (int i = 0; i < CHAIN_MAX; i++)
 	{
@@ -289,7 +263,7 @@ forget(PfsArena *arena, PfsObjectMap map, uint32_t *link, const void *key, size_
 		else
 			link = &row->next;
 	}
-	release(&rows->lock);
+	pfs_object_release(&rows->lock);
 }
 
 uint32_t
@@ -366,7 +340,7 @@ pfs_table_name(PfsArena *arena, uint32_t number, uint32_t use, PfsRef name, PfsR
 	PfsObjectRow *row = pfs_object_row(arena, PFS_MAP_TABLES, number, use);
 
 	if (row == NULL || (pfs_load(&row->name) == name && pfs_load(&row->index) == index) ||
-		!take_lock(&row->lock, NULL))
+		!pfs_object_take(&row->lock, NULL))
 		return;
 	if (pfs_load(&row->use) == use)
 	{
@@ -376,7 +350,7 @@ pfs_table_name(PfsArena *arena, uint32_t number, uint32_t use, PfsRef name, PfsR
 		pfs_store(&row->rule, 0);
 		pfs_seq_write_end(&row->seq);
 	}
-	release(&row->lock);
+	pfs_object_release(&row->lock);
 }
 
 /* Bits of PfsObjectRow.rule, below the use number they hold for and arena->objects_changed. */
@@ -427,234 +401,4 @@ pfs_table_watched(PfsArena *arena, uint32_t number, uint32_t use, bool *timed)
 	}
 	*timed = (rule & RULE_TIMED) != 0;
 	return (rule & RULE_WATCHED) != 0;
-}
-
-/* --- cells --- */
-
-void
-pfs_object_stat_merge(PfsObjectMap map, PfsObjectStat *to, const PfsObjectStat *from)
-{
-	if (map == PFS_MAP_FILES)
-		pfs_io_stat_merge(&to->io, &from->io);
-	else
-		pfs_timer_stats_merge(to->table.operation, from->table.operation, PFS_TABLE_OPERATIONS);
-}
-
-/* Does content of this epoch still count? */
-static inline bool
-counts(const PfsArena *arena, PfsObjectMap map, uint32_t epoch)
-{
-	return epoch >= pfs_load(&arena->reset_of[maps[map].reset]);
-}
-
-static inline PfsObjectCell *
-cell_at(const PfsArena *arena, PfsThread *thread, PfsObjectMap map, uint32_t place)
-{
-	return pfs_pool_at(pfs_pool_of(arena), pfs_load(&pfs_object_cells(thread, map)[place]),
-					   pfs_object_cell_bytes(map));
-}
-
-/* Events in a cell that still count, for a row that still exists. */
-static uint64_t
-events_of(const PfsArena *arena, PfsObjectMap map, const PfsObjectCell *cell)
-{
-	const PfsTimerStat *timer = (const PfsTimerStat *) &cell->stat;
-	uint64_t	events = 0;
-
-	if (counts(arena, map, cell->epoch) && pfs_object_row(arena, map, cell->row, cell->use) != NULL)
-		for (uint32_t i = 0; i < maps[map].timers; i++)
-			events += timer[i].count;
-	return events;
-}
-
-/* Empties a cell into its row.  False: the row was busy, nothing has changed.  Inside seq. */
-static bool
-fold_cell(PfsArena *arena, PfsObjectMap map, PfsObjectCell *cell, int *sleeps)
-{
-	PfsObjectRow *row = pfs_object_row(arena, map, cell->row, cell->use);
-
-	if (events_of(arena, map, cell) == 0 || row == NULL)
-	{
-		pfs_zero_words(cell, pfs_object_cell_bytes(map));
-		return true;
-	}
-	if (!take_lock(&row->lock, sleeps))
-		return false;
-	pfs_seq_write_begin(&row->seq);
-	if (pfs_load(&row->use) == cell->use)
-	{
-		/* an epoch no older than the cell's; read before the reset point that "counts" reads */
-		uint32_t	now = pfs_max(pfs_load_acquire(&arena->reset_now), cell->epoch);
-
-		if (!counts(arena, map, pfs_load(&row->epoch)))
-		{
-			pfs_zero_words(&row->stat, sizeof(row->stat));
-			pfs_store(&row->epoch, now);
-		}
-		if (counts(arena, map, cell->epoch))
-			pfs_object_stat_merge(map, &row->stat, &cell->stat);
-	}
-	pfs_zero_words(cell, pfs_object_cell_bytes(map));
-	pfs_seq_write_end(&row->seq);
-	release(&row->lock);
-	return true;
-}
-
-/* A free place for this row's cell, or the less used of the two after folding it. */
-static PfsObjectCell *
-claim_place(PfsArena *arena, PfsThread *thread, PfsObjectMap map, uint32_t row)
-{
-	PfsRef	   *place = pfs_object_cells(thread, map) + pfs_object_place(row);
-	PfsObjectCell *cell[2];
-	unsigned	first;
-
-	for (uint32_t way = 0; way < 2; way++)
-	{
-		cell[way] = cell_at(arena, thread, map, pfs_object_place(row) + way);
-		if (cell[way] == NULL)
-		{
-			PfsRef		ref = pfs_pool_alloc(pfs_pool_of(arena), pfs_object_cell_bytes(map));
-
-			pfs_store_release(&place[way], ref);
-			if (ref != 0)
-				return cell_at(arena, thread, map, pfs_object_place(row) + way);
-		}
-	}
-	first = cell[0] == NULL || (cell[1] != NULL && events_of(arena, map, cell[1]) <
-								events_of(arena, map, cell[0]));
-	for (unsigned i = 0; i < 2; i++)
-		if (cell[first ^ i] != NULL && fold_cell(arena, map, cell[first ^ i], NULL))
-			return cell[first ^ i];
-	return NULL;
-}
-
-static __attribute__((noinline)) PfsObjectStat *
-claim_cell(PfsArena *arena, PfsThread *thread, PfsObjectMap map, uint32_t row, uint32_t use)
-{
-	PfsObjectCell *cell;
-
-	if (pfs_object_row(arena, map, row, use) == NULL)
-		return NULL;
-	cell = claim_place(arena, thread, map, row);
-	if (cell == NULL)
-	{
-		pfs_lose(arena, PFS_LOSS_OBJECT_CELLS);
-		return NULL;
-	}
-	pfs_store(&cell->row, row);
-	pfs_store(&cell->use, use);
-	pfs_store(&cell->epoch, pfs_load_acquire(&arena->reset_now));
-	return &cell->stat;
-}
-
-/* A reset has happened since the cell was last used. */
-static __attribute__((noinline)) void
-renew_cell(PfsArena *arena, PfsObjectMap map, PfsObjectCell *cell, uint32_t now)
-{
-	if (!counts(arena, map, cell->epoch))
-		pfs_zero_words(&cell->stat, pfs_object_cell_bytes(map) - offsetof(PfsObjectCell, stat));
-	pfs_store(&cell->epoch, now);
-}
-
-static inline PfsObjectStat *
-stat_of(PfsArena *arena, PfsThread *thread, PfsObjectMap map, uint32_t row, uint32_t use)
-{
-	for (uint32_t way = 0; way < 2; way++)
-	{
-		PfsObjectCell *cell = cell_at(arena, thread, map, pfs_object_place(row) + way);
-
-		if (pfs_likely(cell != NULL && cell->row == row && cell->use == use))
-		{
-			uint32_t	now = pfs_load_acquire(&arena->reset_now);
-
-			if (pfs_unlikely(cell->epoch != now))
-				renew_cell(arena, map, cell, now);
-			return &cell->stat;
-		}
-	}
-	return claim_cell(arena, thread, map, row, use);
-}
-
-PfsIoStat *
-pfs_file_cell(PfsArena *arena, PfsThread *thread, uint32_t row, uint32_t use)
-{
-	PfsObjectStat *stat = stat_of(arena, thread, PFS_MAP_FILES, row, use);
-
-	return stat != NULL ? &stat->io : NULL;
-}
-
-PfsTableStat *
-pfs_table_cell(PfsArena *arena, PfsThread *thread, uint32_t row, uint32_t use)
-{
-	PfsObjectStat *stat = stat_of(arena, thread, PFS_MAP_TABLES, row, use);
-
-	return stat != NULL ? &stat->table : NULL;
-}
-
-/* Adds a lock wait to a row that is locked; false: the pool is full. */
-static bool
-add_lock_wait(PfsArena *arena, PfsObjectRow *row, unsigned mode, PfsTicks wait)
-{
-	uint32_t	now = pfs_load_acquire(&arena->reset_now);
-	PfsTableLockStat *locks;
-
-	if (locks_of(arena, row) == NULL)
-		pfs_store_release(&row->locks, pfs_pool_alloc(pfs_pool_of(arena), sizeof(PfsTableLockStat)));
-	locks = locks_of(arena, row);
-	if (locks == NULL)
-		return false;
-	if (pfs_load(&row->lock_epoch) < pfs_load(&arena->reset_of[PFS_RESET_TABLE_LOCKS]))
-	{
-		pfs_zero_words(locks, sizeof(*locks));
-		pfs_store(&row->lock_epoch, now);
-	}
-	pfs_timer_stat_add(&locks->mode[mode - 1], wait);
-	return true;
-}
-
-void
-pfs_table_lock_add(PfsArena *arena, uint32_t number, uint32_t use, unsigned mode, PfsTicks wait)
-{
-	PfsObjectRow *row = pfs_object_row(arena, PFS_MAP_TABLES, number, use);
-	bool		done = false;
-
-	if (row == NULL || mode < 1 || mode > PFS_LOCK_MODES)
-		return;
-	if (take_lock(&row->lock, NULL))
-	{
-		pfs_seq_write_begin(&row->seq);
-		done = pfs_load(&row->use) != use || add_lock_wait(arena, row, mode, wait);
-		pfs_seq_write_end(&row->seq);
-		release(&row->lock);
-	}
-	if (!done)
-		pfs_lose(arena, PFS_LOSS_OBJECT_CELLS);
-}
-
-void
-pfs_object_fold_thread(PfsArena *arena, PfsThread *thread)
-{
-	int			sleeps = SLEEPS_OF_A_THREAD;
-
-	pfs_seq_write_begin(&thread->seq);
-	for (PfsObjectMap map = 0; map < PFS_MAPS; map++)
-		for (uint32_t place = 0; place < PFS_OBJECT_CACHE; place++)
-		{
-			PfsRef	   *ref = &pfs_object_cells(thread, map)[place];
-			PfsObjectCell *cell = cell_at(arena, thread, map, place);
-			PfsRef		freed = pfs_load(ref);
-
-			if (cell != NULL && !fold_cell(arena, map, cell, &sleeps))
-				pfs_add_shared(&arena->loss[PFS_LOSS_OBJECT_CELLS], events_of(arena, map, cell));
-			pfs_store_release(ref, 0);
-			if (cell != NULL)
-				pfs_pool_free(pfs_pool_of(arena), freed, pfs_object_cell_bytes(map));
-		}
-	pfs_seq_write_end(&thread->seq);
-}
-
-bool
-pfs_object_reset(PfsArena *arena, PfsReset reset)
-{
-	return pfs_reset_events(arena, reset);
 }

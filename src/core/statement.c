@@ -202,11 +202,11 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 	statement->cpu_start = 0;
 	if (pfs_unlikely((gate & PFS_WANTS(STATEMENTS_CPU)) != 0))
 		statement->cpu_start = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	statement->waits.used = 0;
+	statement->waits.used = statement->waits.last = 0;
 	if (parent == NULL && session->waits.used > 0)
 	{
 		statement->waits = session->waits;
-		session->waits.used = 0;
+		session->waits.used = session->waits.last = 0;
 	}
 	place_event(session, statement);
 	fill_event(session, statement->event, class, pfs_load(&instrument->timed) != 0, start);

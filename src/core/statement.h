@@ -29,6 +29,7 @@
 typedef struct PfsWaitTotals
 {
 	uint32_t	used;
+	uint32_t	last;			/* where the last one was added */
 	uint16_t	wait[PFS_WAIT_TOTALS];
 	PfsTimerStat stat[PFS_WAIT_TOTALS];
 } PfsWaitTotals;
@@ -77,21 +78,19 @@ typedef struct PfsClaim
 } PfsClaim;
 
 /*
- * What a session remembers of a wait, so that an event touches few cache lines: valid for one
- * thread and one state of the setup tables, the cell for one value of the reset counter.
+ * What a session remembers of a wait, so that an event touches few cache lines: valid for one state
+ * of the setup tables, the cell for one value of the reset counter.  Zero when a thread is attached.
  */
 typedef struct PfsWaitHot
 {
 	void	   *cell;			/* PfsWaitCell or PfsIoCell; NULL = not known */
 	uint32_t	wait;
-	uint32_t	thread_id;		/* its lower half; 0 = nothing is known */
-	uint32_t	setup;			/* arena->setup_changes */
+	uint32_t	setup;			/* arena->setup_changes; 0 = nothing is known */
 	uint32_t	reset;			/* arena->reset_now, of the cell */
 	uint8_t		enabled;
 	uint8_t		timed;
 	uint8_t		kind;			/* PfsWaitKind */
 	uint8_t		scope;			/* PfsScope */
-	uint32_t	spare;
 } PfsWaitHot;
 
 #define PFS_WAITS_HOT 32

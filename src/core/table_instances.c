@@ -288,7 +288,8 @@ instances_scan(PfsScan *scan)
 
 const PfsTable pfs_table_events_waits_summary_by_instance = {
 	.name = "events_waits_summary_by_instance",
-	.doc = "Waits per file and client connection; locks of the server have no instances of their own, see mutex_instances",
+	.doc = "Waits per file and client connection; locks of the server have no instances of their own, see "
+	"mutex_instances",
 	.groups = {&instance_group},.argument = 1 << PFS_RESET_FILES | 1 << PFS_RESET_SOCKETS,
 	.scan = instances_scan,.reset = pfs_reset_points,
 };
@@ -325,11 +326,14 @@ no_rows(PfsScan *scan)
 
 const PfsTable pfs_table_mutex_instances = {
 	.name = "mutex_instances",
-	.doc = "No rows: the server tells for which kind of lightweight lock a process waits, not for which one of its thousands, nor who holds it; waits by kind are in events_waits_summary_global_by_event_name (wait/synch/lwlock/%)",
+	.doc = "No rows: the server tells for which kind of lightweight lock a process waits, not for which one "
+	"of its thousands, nor who holds it; waits by kind are in events_waits_summary_global_by_event_name "
+	"(wait/synch/lwlock/%)",
 	.groups = {&mutex_group},.scan = no_rows,
 };
 const PfsTable pfs_table_cond_instances = {
 	.name = "cond_instances",
-	.doc = "No rows: the server's condition variables have no names; waits for them are in events_waits_summary_global_by_event_name (wait/ipc/%)",
+	.doc = "No rows: the server's condition variables have no names; waits for them are in "
+	"events_waits_summary_global_by_event_name (wait/ipc/%)",
 	.groups = {&cond_group},.scan = no_rows,
 };

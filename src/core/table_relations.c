@@ -317,21 +317,24 @@ const PfsTable pfs_table_objects_summary_global_by_type = {
 };
 const PfsTable pfs_table_table_io_waits_summary_by_table = {
 	.name = "table_io_waits_summary_by_table",
-	.doc = "Rows fetched and changed per table, by whichever index; TRUNCATE empties table_io_waits_summary_by_index_usage too",
+	.doc = "Rows fetched and changed per table, by whichever index; TRUNCATE empties "
+	"table_io_waits_summary_by_index_usage too",
 	.groups = {&table_name_group, &table_io_all_group, &table_io_group, &table_id_group},
 	.argument = 1 << PFS_RESET_TABLE_IO,
 	.scan = by_table_scan,.reset = pfs_reset_points,
 };
 const PfsTable pfs_table_table_io_waits_summary_by_index_usage = {
 	.name = "table_io_waits_summary_by_index_usage",
-	.doc = "Rows fetched and changed per table and index; TRUNCATE empties table_io_waits_summary_by_table too",
+	.doc = "Rows fetched and changed per table and index; TRUNCATE empties "
+	"table_io_waits_summary_by_table too",
 	.groups = {&table_name_group, &index_name_group, &table_io_all_group, &table_io_group, &index_id_group},
 	.argument = 1 << PFS_RESET_TABLE_IO,
 	.scan = by_index_scan,.reset = pfs_reset_points,
 };
 const PfsTable pfs_table_table_lock_waits_summary_by_table = {
 	.name = "table_lock_waits_summary_by_table",
-	.doc = "Waits for the lock of a table, by the mode that was asked for: PostgreSQL's eight modes in place of MySQL's; read: ACCESS SHARE and ROW SHARE, write: the six others",
+	.doc = "Waits for the lock of a table, by the mode that was asked for: PostgreSQL's eight modes in place "
+	"of MySQL's; read: ACCESS SHARE and ROW SHARE, write: the six others",
 	.groups = {&table_name_group, &table_lock_group, &table_id_group},
 	.argument = 1 << PFS_RESET_TABLE_LOCKS,
 	.scan = locks_scan,.reset = pfs_reset_points,

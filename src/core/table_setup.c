@@ -560,7 +560,7 @@ PFS_GROUP(setup_timer_group, setup_timer_columns);
 static void
 setup_timers_scan(PfsScan *scan)
 {
-	static const char *const names[] = {"statement", "transaction"};
+	static const char *const names[] = {"idle", "wait", "statement", "transaction"};
 	const char *timer = pfs_timer.kind == PFS_TIMER_CYCLE ? "CYCLE" : "NANOSECOND";
 
 	for (size_t i = 0; i < PFS_LENGTH(names); i++)

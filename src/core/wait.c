@@ -100,10 +100,9 @@ close_row(PfsSession *session, PfsWait *wait, PfsTicks end, PfsTicks ticks, int6
 	pfs_store(&event->head.timer_wait, ticks);
 	pfs_store(&event->head.epoch, pfs_load_acquire(&session->arena->reset_now));
 	pfs_store(&event->head.state, PFS_EVENT_ENDED);
-	pfs_copy_words(&event->object, &wait->object, sizeof(event->object));
+	if (wait->operation == PFS_OPERATION_OPEN)	/* now it is known what was opened */
+		pfs_copy_words(&event->object, &wait->object, sizeof(event->object));
 	pfs_store(&event->bytes, bytes);
-	pfs_store(&event->wait, wait->wait);
-	pfs_store(&event->operation, wait->operation);
 	pfs_store(&thread->wait_depth, (uint32_t) wait->level - 1);
 	pfs_history_wait(session, event, pfs_load(&session->arena->gate));
 }
@@ -114,14 +113,17 @@ close_row(PfsSession *session, PfsWait *wait, PfsTicks end, PfsTicks ticks, int6
 static inline PfsTimerStat *
 total_of(PfsWaitTotals *totals, uint32_t wait)
 {
-	uint32_t	i = 0;
+	uint32_t	i = totals->last;
 
-	while (i < totals->used && totals->wait[i] != wait)
-		i++;
-	if (pfs_unlikely(i == totals->used))
+	if (pfs_likely(totals->used > 0 && totals->wait[i] == wait))
+		return &totals->stat[i];
+	for (i = 0; i < totals->used && totals->wait[i] != wait; i++)
+		;
+	if (i == PFS_WAIT_TOTALS)
+		return NULL;
+	totals->last = i;
+	if (i == totals->used)
 	{
-		if (i == PFS_WAIT_TOTALS)
-			return NULL;
 		totals->used++;
 		totals->wait[i] = (uint16_t) wait;
 		totals->stat[i] = (PfsTimerStat) {0};
@@ -138,7 +140,7 @@ charge(PfsSession *session, PfsWaitKind kind, uint32_t wait, PfsTicks ticks)
 
 	if (pfs_unlikely(kind == PFS_WAIT_IDLE))
 	{
-		session->waits.used = 0;
+		session->waits.used = session->waits.last = 0;
 		return;
 	}
 	total = total_of(statement != NULL ? &statement->waits : &session->waits, wait);
@@ -187,7 +189,6 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 	{
 		.wait = wait,
 		.setup = setup,
-		.thread_id = (uint32_t) session->thread->thread_id,
 		.enabled = pfs_load(&instrument->enabled),
 		.timed = pfs_load(&instrument->timed),
 		.kind = instrument->kind,
@@ -219,11 +220,11 @@ find_cell(PfsSession *session, PfsWaitHot *hot)
 static inline void *
 cell_of(PfsSession *session, uint32_t wait)
 {
-	PfsWaitHot *hot = pfs_wait_hot(session, wait);
+	PfsWaitHot *hot = &session->hot[wait % PFS_WAITS_HOT];
 
-	if (pfs_likely(hot->cell != NULL && hot->reset == pfs_load_acquire(&session->arena->reset_now)))
+	if (pfs_likely(hot->wait == wait && hot->cell != NULL && hot->reset == pfs_load_acquire(&session->arena->reset_now)))
 		return hot->cell;
-	return find_cell(session, hot);
+	return find_cell(session, pfs_wait_hot(session, wait));
 }
 
 void

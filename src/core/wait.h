@@ -58,8 +58,7 @@ pfs_wait_hot(PfsSession *session, uint32_t wait)
 {
 	PfsWaitHot *hot = &session->hot[wait % PFS_WAITS_HOT];
 
-	if (pfs_unlikely(hot->wait != wait || hot->setup != pfs_load(&session->arena->setup_changes) ||
-					 hot->thread_id != (uint32_t) session->thread->thread_id))
+	if (pfs_unlikely(hot->wait != wait || hot->setup != pfs_load(&session->arena->setup_changes)))
 		pfs_wait_remember(session, hot, wait);
 	return hot;
 }
@@ -96,15 +95,20 @@ extern void pfs_wait_show(PfsSession *session, PfsWait *wait);
  * must be described already (row, use; object too where rows are shown).
  */
 static inline void
-pfs_wait_begin(PfsSession *session, PfsWait *wait, PfsTicks now)
+pfs_wait_begin_hot(PfsSession *session, PfsWait *wait, const PfsWaitHot *hot, PfsTicks now)
 {
-	const PfsWaitHot *hot = pfs_wait_hot(session, wait->wait);
-
+	wait->wait = hot->wait;
 	wait->kind = hot->kind;
 	wait->level = 0;
 	wait->start = !hot->timed ? 0 : now != 0 ? now : pfs_now();
 	if (pfs_unlikely(pfs_wait_shown(session)))
 		pfs_wait_show(session, wait);
+}
+
+static inline void
+pfs_wait_begin(PfsSession *session, PfsWait *wait, PfsTicks now)
+{
+	pfs_wait_begin_hot(session, wait, pfs_wait_hot(session, wait->wait), now);
 }
 
 /* It is over.  end = 0: read the clock if it is timed.  bytes: -1 = none; rows for tables. */

@@ -48,8 +48,7 @@ typedef struct PfsCall
 	uint32_t	number;			/* PfsCallNumber */
 	int			fd;				/* -1 = none */
 	const char *path;			/* NULL = none; only valid during the call */
-	PfsTicks	start;			/* the observer's; 0 on entry */
-	uint64_t	observer[2];	/* the observer's; 0 on entry */
+	uint64_t	observer;		/* the observer's own; nothing on entry */
 } PfsCall;
 
 /*

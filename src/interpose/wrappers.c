@@ -113,10 +113,14 @@ end(const PfsCallObserver *observer, PfsCall *call, int64_t result)
 static __attribute__((noinline)) result \
 observed_##symbol parameters \
 { \
-	PfsCall		call = {.number = PFS_CALL_##symbol, .fd = (fd_), .path = (path_)}; \
-	const PfsCallObserver *observer = begin(&call); \
+	const PfsCallObserver *observer; \
+	PfsCall		call; \
 	result		returned; \
 \
+	call.number = PFS_CALL_##symbol; \
+	call.fd = (fd_); \
+	call.path = (path_); \
+	observer = begin(&call); \
 	if (observer == NULL) \
 		return REAL(result, symbol, parameters) arguments; \
 	returned = REAL(result, symbol, parameters) arguments; \

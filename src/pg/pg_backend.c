@@ -138,6 +138,7 @@ attach(bool patient)
 	char		host[NI_MAXHOST];
 
 	pfs_session.arena = pfs_arena;
+	memset(pfs_session.hot, 0, sizeof(pfs_session.hot));
 	info.hurried = !patient;
 	info.pid = (uint32) MyProcPid;
 	info.class = pfs_pg_thread_class();

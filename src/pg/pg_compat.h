@@ -46,25 +46,19 @@ pfs_pg_process_number(void)
 
 /* 16: counters of a table or index lost their prefix. */
 #if PG_VERSION_NUM >= 160000
-#define PFS_PG_TABLE_COUNTER(relation, name) ((relation)->pgstat_info->counts.name)
+#define PFS_PG_COUNTER(status, name) ((status)->counts.name)
 #else
-#define PFS_PG_TABLE_COUNTER(relation, name) ((relation)->pgstat_info->t_counts.t_##name)
+#define PFS_PG_COUNTER(status, name) ((status)->t_counts.t_##name)
 #endif
 
-/* Rows the server counts as returned by scans, and as fetched for an index, since its last flush. */
-static inline uint64
-pfs_pg_tuples_returned(Relation relation)
-{
-	return relation == NULL || relation->pgstat_info == NULL ? 0
-		: (uint64) PFS_PG_TABLE_COUNTER(relation, tuples_returned);
-}
-
-static inline uint64
-pfs_pg_tuples_fetched(Relation relation)
-{
-	return relation == NULL || relation->pgstat_info == NULL ? 0
-		: (uint64) PFS_PG_TABLE_COUNTER(relation, tuples_fetched);
-}
+/* 18: keys of statistics became 64 bits wide. */
+#if PG_VERSION_NUM >= 180000
+#define PFS_PG_COUNTED_OBJECT(key) ((key)->objid)
+#define PFS_PG_DROPPED_OBJECT(item) ((Oid) (item).objid_lo)
+#else
+#define PFS_PG_COUNTED_OBJECT(key) ((key)->objoid)
+#define PFS_PG_DROPPED_OBJECT(item) ((item).objoid)
+#endif
 
 /* 17: how much of the client's input is buffered can be asked; before, only whether there is some. */
 #define PFS_PG_SYNC_MESSAGE_BYTES 5

@@ -9,6 +9,7 @@
 #define PFS_PG_HOOKS_H
 
 #include "core/statement.h"
+#include "access/xact.h"
 #include "nodes/parsenodes.h"
 #include "executor/execdesc.h"
 
@@ -61,7 +62,6 @@ extern size_t pfs_pg_clip(const char *text, size_t length, size_t limit);
 #define PFS_PG_ROWS_SENT 0x40
 #define PFS_PG_EXTENDED 0x80	/* extended protocol */
 #define PFS_PG_SECRET 0x100		/* show only the normalised text */
-#define PFS_PG_INDEXED 0x400	/* its plan reads indexes */
 #define PFS_PG_COMPLETE 0x200	/* the client has its CommandComplete */
 
 /* The statement that parse analysis has opened and nothing has executed yet, or NULL. */
@@ -114,6 +114,16 @@ extern void pfs_pg_plan_end(PfsStatement *statement, QueryDesc *query);
 extern void pfs_pg_usage_start(PfsStatement *statement);
 extern void pfs_pg_usage_end(PfsStatement *statement);
 extern void pfs_pg_plan_forget(const PfsStatement *statement);
+
+/* --- pg_table_io.c: rows read and changed --- */
+extern void pfs_pg_table_start(QueryDesc *query, const PfsStatement *statement);
+extern uint64 pfs_pg_table_collect(const QueryDesc *query, PfsStatement *statement);
+extern void pfs_pg_table_end(const QueryDesc *query);
+extern void pfs_pg_table_failed(PfsStatement *statement);
+extern int	pfs_pg_table_utility_start(const Node *utility);
+extern void pfs_pg_table_utility_end(int before);
+extern void pfs_pg_table_transaction(XactEvent event);
+extern void pfs_pg_table_subtransaction(SubXactEvent event, int level);
 
 /* --- pg_routine.c --- */
 extern void pfs_pg_routine_attach(void);

@@ -20,7 +20,6 @@
 #include "utils/tuplestore.h"
 
 #define BASE_TEMP_BLOCKS 0		/* host_base: what the counters showed at the start */
-#define BASE_ROWS_READ 1
 
 /*
  * Counts the rows that a sort takes in, by the server's own per-node instrumentation without
@@ -264,44 +263,6 @@ store_sorted_rows(PfsStatement *statement)
 	pfs_pg_plan_forget(statement);
 }
 
-/* --- rows that are read --- */
-
-/* Rows of index scans are counted on the index. */
-static bool
-add_index_rows(PlanState *node, void *arg)
-{
-	uint64	   *rows = arg;
-
-	if (IsA(node, IndexScanState))
-		*rows += pfs_pg_tuples_fetched(((IndexScanState *) node)->iss_RelationDesc);
-	else if (IsA(node, IndexOnlyScanState))
-		*rows += pfs_pg_tuples_returned(((IndexOnlyScanState *) node)->ioss_RelationDesc);
-	if (outerPlanState(node) == NULL && innerPlanState(node) == NULL && node->subPlan == NIL &&
-		node->initPlan == NIL && !IsA(node, AppendState) && !IsA(node, MergeAppendState) &&
-		!IsA(node, SubqueryScanState) && !IsA(node, CustomScanState))
-		return false;			/* a leaf, without the walker's cost */
-	return planstate_tree_walker(node, add_index_rows, arg);
-}
-
-/*
- * From the server's own counters, which it keeps for pg_stat_all_tables and pg_stat_all_indexes:
- * of tables read by sequential and bitmap scans, and of indexes.
- */
-static uint64
-rows_read(const QueryDesc *query, bool has_index)
-{
-	const EState *estate = query->estate;
-	uint64		rows = 0;
-
-	for (Index i = 0; i < estate->es_range_table_size; i++)
-		if (estate->es_relations != NULL && estate->es_relations[i] != NULL)
-			rows += pfs_pg_tuples_returned(estate->es_relations[i]) +
-				pfs_pg_tuples_fetched(estate->es_relations[i]);
-	if (has_index && query->planstate != NULL)
-		add_index_rows(query->planstate, &rows);
-	return rows;
-}
-
 /* --- spills --- */
 
 typedef struct Spills
@@ -434,8 +395,6 @@ pfs_pg_plan_start(PfsStatement *statement, QueryDesc *query)
 	if (shape->sorts > 0 && query->planstate != NULL)
 		watch_sorts(query->planstate, statement);
 	pfs_pg_usage_start(statement);
-	statement->host_flags |= shape->indexed > 0 ? PFS_PG_INDEXED : 0;
-	statement->host_base[BASE_ROWS_READ] = rows_read(query, shape->indexed > 0);
 }
 
 /* Before ExecutorEnd. */
@@ -443,12 +402,8 @@ void
 pfs_pg_plan_end(PfsStatement *statement, QueryDesc *query)
 {
 	Spills		spills = {0};
-	uint64		read = rows_read(query, (statement->host_flags & PFS_PG_INDEXED) != 0);
 
-	/* a flush of the server's counters in between can make them smaller */
-	if (read > statement->host_base[BASE_ROWS_READ])
-		pfs_statement_set(statement, PFS_COUNTER_ROWS_EXAMINED,
-						  read - statement->host_base[BASE_ROWS_READ]);
+	pfs_statement_set(statement, PFS_COUNTER_ROWS_EXAMINED, pfs_pg_table_collect(query, statement));
 	if (sort_inputs_used > 0)
 		store_sorted_rows(statement);
 	if ((uint64) pgBufferUsage.temp_blks_written == statement->host_base[BASE_TEMP_BLOCKS])

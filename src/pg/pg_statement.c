@@ -303,6 +303,7 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 			pfs_statement_message_set(&pfs_session, statement, message,
 									  pfs_pg_clip(message, strlen(message), PFS_MESSAGE_LENGTH));
 		statement->host_rows += statement->host_broken_rows;
+		pfs_pg_table_failed(statement);
 		pfs_pg_usage_end(statement);
 	}
 	else if (pfs_unlikely(statement->event->digest_generation !=
@@ -545,6 +546,7 @@ pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 		pfs_pg_leave(statement);
 		pfs_pg_plan_start(statement, queryDesc);
 	}
+	pfs_pg_table_start(queryDesc, statement);
 }
 
 /* Time between the runs of a cursor does not belong to its statement. */
@@ -633,6 +635,7 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 		statement->host_key = NULL; /* the address may serve another query soon */
 		statement->host_flags &= ~PFS_PG_EXECUTOR;
 	}
+	pfs_pg_table_end(queryDesc);
 	if (prev_ExecutorEnd_hook)
 		prev_ExecutorEnd_hook(queryDesc);
 	else

@@ -175,6 +175,7 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	bool		copy_from = IsA(pstmt->utilityStmt, CopyStmt) &&
 		((CopyStmt *) pstmt->utilityStmt)->is_from;
 	NodeTag		command = nodeTag(pstmt->utilityStmt);
+	int			tables;
 	QueryCompletion own_qc;
 
 	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker() &&
@@ -197,6 +198,7 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 			qc = &own_qc;
 		}
 	}
+	tables = pfs_pg_table_utility_start(pstmt->utilityStmt);
 	if (prev_ProcessUtility_hook)
 		prev_ProcessUtility_hook(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest,
 								 qc);
@@ -204,6 +206,7 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest,
 								qc);
 	/* pstmt may be gone now: a procedure that ended its transaction freed it */
+	pfs_pg_table_utility_end(tables);
 	if (statement == NULL || !statement->in_use)
 		return;
 	pfs_pg_leave(statement);

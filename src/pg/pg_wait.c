@@ -184,44 +184,6 @@ begin_idle(void)
 	return true;
 }
 
-/* The end of a latch's wait: what woke it up is read from a descriptor of the server's own. */
-static bool
-drains_latch(const PfsCall *call)
-{
-	return call->fd >= 0 && pfs_pg_fd(call->fd, true)->kind == PFS_PG_FD_OTHER;
-}
-
-/* What a call's descriptor or path says about it: object, and the wait where the server has none. */
-static uint32
-describe(PfsCall *call, uint32 wait)
-{
-	PfsCallTarget target = pfs_call_types[call->number].target;
-	const PfsPgFd *fd;
-
-	bool		shown = pfs_wait_shown(&pfs_session);
-
-	call_wait.row = 0;
-	if (shown)
-		call_wait.object = (PfsWaitObject) {0};
-	if (target == PFS_TARGET_PATH && call->path != NULL)
-		return wait != UINT32_MAX ? wait : (uint32) pfs_pg_wait_of_path(call->path);
-	if ((target != PFS_TARGET_FD && target != PFS_TARGET_SOCKET) || call->fd < 0)
-		return wait != UINT32_MAX ? wait : (uint32) PFS_PG_WAIT_UNATTRIBUTED;
-	fd = pfs_pg_fd(call->fd, pfs_call_types[call->number].operation != PFS_OPERATION_CLOSE);
-	if (fd->kind == PFS_PG_FD_FILE)
-	{
-		call_wait.row = fd->row;
-		call_wait.use = fd->use;
-		if (shown)
-			call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_FILE,.id = {fd->row, fd->use},
-			.instance = fd->row};
-	}
-	else if (shown && (fd->kind == PFS_PG_FD_CLIENT || fd->kind == PFS_PG_FD_SOCKET))
-		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET,
-			.instance = (uint64) call->fd};
-	return wait != UINT32_MAX ? wait : (uint32) fd->wait;
-}
-
 /* What else a call means, whatever the server waits for. */
 #define EFFECT_ON_FILES 0x01	/* opens, closes or deletes */
 #define EFFECT_ON_IDLE 0x02		/* may bring the client's next command */
@@ -239,7 +201,7 @@ find_effects(void)
 			case PFS_OPERATION_CREATE:
 			case PFS_OPERATION_CLOSE:
 			case PFS_OPERATION_DELETE:
-			case PFS_OPERATION_PROCESS:	/* pclose */
+			case PFS_OPERATION_PROCESS: /* pclose */
 				call_effects[i] = EFFECT_ON_FILES;
 				break;
 			case PFS_OPERATION_RECV:
@@ -249,6 +211,44 @@ find_effects(void)
 				call_effects[i] = i == PFS_CALL_read ? EFFECT_ON_LATCH : 0;
 				break;
 		}
+}
+
+/* The end of a latch's wait: what woke it up is read from a descriptor of the server's own. */
+static bool
+drains_latch(const PfsCall *call)
+{
+	return call->fd >= 0 && pfs_pg_fd(call->fd, true)->kind == PFS_PG_FD_OTHER;
+}
+
+/*
+ * What a call's descriptor or path says: its object goes into call_wait.  The result is the wait it
+ * is when the server has no event for it.
+ */
+static inline uint32
+describe(PfsCall *call, bool has_event)
+{
+	const PfsCallType *type = &pfs_call_types[call->number];
+	bool		shown = pfs_wait_shown(&pfs_session);
+	const PfsPgFd *fd;
+
+	call_wait.row = 0;
+	if (pfs_unlikely(shown))
+		call_wait.object = (PfsWaitObject) {0};
+	if (call->fd < 0)
+		return type->target == PFS_TARGET_PATH && call->path != NULL && !has_event
+			? (uint32) pfs_pg_wait_of_path(call->path) : (uint32) PFS_PG_WAIT_UNATTRIBUTED;
+	fd = pfs_pg_fd(call->fd, type->operation != PFS_OPERATION_CLOSE);
+	call_wait.row = fd->row;
+	call_wait.use = fd->use;
+	if (pfs_likely(!shown))
+		return fd->wait;
+	if (fd->kind == PFS_PG_FD_FILE)
+		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_FILE,.id = {fd->row, fd->use},
+			.instance = fd->row};
+	else if (fd->kind == PFS_PG_FD_CLIENT || fd->kind == PFS_PG_FD_SOCKET)
+		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET,
+			.instance = (uint64) call->fd};
+	return fd->wait;
 }
 
 /* Waits that last over several calls, and idle time; MEANS_EVENT: it is none of them. */
@@ -277,6 +277,7 @@ meaning_of(PfsCall *call)
 {
 	uint32		code = *(volatile uint32 *) my_wait_event_info;
 	uint32		wait = UINT32_MAX;
+	PfsWaitHot *hot;
 
 	if (pfs_unlikely(put_off_count > 0 || lock_wait.open) && (code & 0xFF000000) != PG_WAIT_LWLOCK)
 		pfs_pg_wait_settle();
@@ -294,15 +295,14 @@ meaning_of(PfsCall *call)
 			if (meaning != MEANS_EVENT)
 				return meaning;
 		}
-		if (!is_wanted(wait))
+		if (wait == UINT32_MAX || !(hot = pfs_wait_hot(&pfs_session, wait))->enabled)
 			return MEANS_NOTHING;
+		describe(call, true);
 	}
-	wait = describe(call, wait);
-	if (code == 0 && !is_wanted(wait))
+	else if (!(hot = pfs_wait_hot(&pfs_session, describe(call, false)))->enabled)
 		return MEANS_NOTHING;
-	call_wait.wait = wait;
 	call_wait.operation = pfs_call_types[call->number].operation;
-	pfs_wait_begin(&pfs_session, &call_wait, 0);
+	pfs_wait_begin_hot(&pfs_session, &call_wait, hot, 0);
 	return MEANS_EVENT;
 }
 
@@ -371,7 +371,7 @@ begin(PfsCall *call)
 		active = NULL;
 		return false;
 	}
-	call->observer[0] = meaning;
+	call->observer = meaning;
 	return true;
 }
 
@@ -414,7 +414,7 @@ end_event(const PfsCall *call, int64_t result)
 static void
 end(PfsCall *call, int64_t result)
 {
-	Meaning		meaning = (Meaning) call->observer[0];
+	Meaning		meaning = (Meaning) call->observer;
 
 	if (pfs_likely(meaning == MEANS_EVENT))
 		end_event(call, result);

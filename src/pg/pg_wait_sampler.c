@@ -8,7 +8,7 @@
  * last several periods.  Events shorter than the period are met now and then, and then count for a
  * whole one: the others go unseen in exchange.
  *
- * Nobody but its process writes a thread's cells, so runs are collected here, and once a second added
+ * Nobody but its process writes a thread's cells, so runs are collected here, and every second added
  * to the accounts and what is above them, as a process that ends does.  Processes without a thread
  * count for global only.  A TRUNCATE cuts runs: what goes on is another event.
  */
@@ -36,7 +36,8 @@
 #define NAME "performance_schema wait sampler"
 #define RESTART_SECONDS 2
 #define PERIOD_WHILE_OFF_MS 100
-#define SETTLE_MS 1000
+#define SETTLE_MS 1000			/* or after so many looks, if that is sooner */
+#define SETTLE_LOOKS 100
 #define CLASSIFY_MS 100			/* while there are processes that were met for the first time */
 
 /* Whose wait for what. */
@@ -300,8 +301,9 @@ look(void)
 {
 	PfsTicks	now = pfs_now();
 	PfsTicks	elapsed = now - last_look;
+	uint64		settle_ms = Min(SETTLE_MS, SETTLE_LOOKS * (uint64) pfs_guc_wait_sample_period);
 
-	if ((was_truncated() || is_due(last_settled, now, SETTLE_MS)) && settle(false))
+	if ((was_truncated() || is_due(last_settled, now, settle_ms)) && settle(false))
 		last_settled = now;
 	if (was_truncated())
 		return;					/* what is found now must not be mixed with what was before */

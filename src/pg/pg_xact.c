@@ -63,6 +63,7 @@ pfs_xact_callback(XactEvent event, void *arg)
 	PfsTicks	now;
 	PfsStatement *statement;
 
+	pfs_pg_table_transaction(event);
 	if (pfs_session.thread == NULL || IsParallelWorker())
 		return;
 	switch (event)
@@ -96,26 +97,35 @@ pfs_xact_callback(XactEvent event, void *arg)
 	}
 }
 
-/* An abort: an exception handler, or ROLLBACK TO, undid what happened since its level began. */
+/* An exception handler, or ROLLBACK TO, undoes what happened since its level began. */
 static void
-pfs_subxact_callback(SubXactEvent event, SubTransactionId mySubid, SubTransactionId parentSubid,
-					 void *arg)
+abort_statements(int level)
 {
-	int			level;
 	int			sqlstate = 0;
 	const char *message = NULL;
 
-	if (pfs_session.thread == NULL || IsParallelWorker())
-		return;
-	level = GetCurrentTransactionNestLevel();
-	if (event == SUBXACT_EVENT_COMMIT_SUB)
-		pfs_pg_merge_level(level);
-	if (event != SUBXACT_EVENT_ABORT_SUB)
-		return;
 	if (pfs_pg_take_caught(&sqlstate, &message) && pfs_wants(&pfs_session, PFS_GATE_ERRORS))
 		pfs_error_count(&pfs_session, pfs_pg_error_number(sqlstate), true, pfs_now());
 	pfs_pg_forget_level(level, sqlstate, message);
 	pfs_pg_routine_forget(level);
+}
+
+static void
+pfs_subxact_callback(SubXactEvent event, SubTransactionId mySubid, SubTransactionId parentSubid,
+					 void *arg)
+{
+	int			level = GetCurrentTransactionNestLevel();
+
+	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	if (pfs_session.thread != NULL && !IsParallelWorker())
+	{
+		if (event == SUBXACT_EVENT_COMMIT_SUB)
+			pfs_pg_merge_level(level);
+		else
+			abort_statements(level);
+	}
+	pfs_pg_table_subtransaction(event, level);
 }
 
 void

@@ -67,8 +67,16 @@ def total(waits: dict[str, Stat]) -> Stat:
     )
 
 
+def settle(observer: Any, pid: int) -> None:
+    """Until a session waits for its client's next command: its answer came a little earlier."""
+    wait_for_state(observer, pid, "state LIKE 'idle%' AND wait_event = 'ClientRead'")
+
+
 class Waiter(Watched):
     """A session whose waits an observer reads; it can start a statement and go on."""
+
+    def settle(self) -> None:
+        settle(self.observer, self.pid)
 
     def waits(self) -> dict[str, Stat]:
         return thread_waits(self.observer, self.thread_id)
@@ -124,6 +132,8 @@ def alone(observer: Any, *thread_ids: int) -> Iterator[None]:
     observer.execute(
         f"UPDATE performance_schema.threads SET instrumented = 'NO' {others}", (list(thread_ids),)
     )
+    busy = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'IO'"
+    wait_until(lambda: one(observer, busy) == 0, "nobody is in a call that was begun before")
     try:
         yield
     finally:

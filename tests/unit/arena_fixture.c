@@ -217,6 +217,31 @@ fixture_transaction(PfsSession *session, bool read_only, PfsTicks wait)
 	pfs_transaction_close(session, PFS_TRANSACTION_COMMITTED, FIXTURE_START + wait);
 }
 
+FixtureRow
+fixture_file(PfsArena *arena, const char *path)
+{
+	FixtureRow file = {0, 0};
+
+	file.row = pfs_file_find(arena, path, strlen(path), FIXTURE_WAIT_FILE, &file.use);
+	return file;
+}
+
+FixtureRow
+fixture_table(PfsArena *arena, uint32_t database, uint32_t table, uint32_t index)
+{
+	PfsTableKey key = {database, table, index};
+	FixtureRow row = {0, 0};
+
+	row.row = pfs_table_find(arena, &key, &row.use);
+	return row;
+}
+
+void
+fixture_fetch(PfsSession *session, FixtureRow table, uint64_t rows, PfsTicks ticks)
+{
+	pfs_wait_table(session, table.row, table.use, PFS_TABLE_FETCH, rows, FIXTURE_START, ticks);
+}
+
 void
 fixture_wait(PfsSession *session, uint32_t wait, PfsOperation operation, uint32_t row, uint32_t use,
 			 PfsTicks ticks, int64_t bytes)
@@ -232,7 +257,8 @@ fixture_all_waits(PfsSession *session)
 {
 	PfsArena *arena = session->arena;
 	PfsThread *thread = session->thread;
-	PfsTableKey key = {thread->database_id, 16384, 0};
+	FixtureRow file = fixture_file(arena, "base/5/16384");
+	FixtureRow table = fixture_table(arena, thread->database_id, 16384, 0);
 	PfsLockWait lock = {
 		.thread_id = thread->thread_id,
 		.pid = thread->owner,
@@ -240,14 +266,12 @@ fixture_all_waits(PfsSession *session)
 		.user = thread->user,
 		.epoch = pfs_load(&arena->reset_now),
 	};
-	uint32_t use;
-	uint32_t row = pfs_file_find(arena, "base/5/16384", 12, FIXTURE_WAIT_FILE, &use);
 
-	fixture_wait(session, FIXTURE_WAIT_FILE, PFS_OPERATION_READ, row, use, 10, 8192);
-	row = pfs_table_find(arena, &key, &use);
-	pfs_table_name(arena, row, use, pfs_routine_name(arena, PFS_OBJECT_TABLE, "public", "orders"), 0);
-	pfs_wait_table(session, row, use, PFS_TABLE_FETCH, 3, FIXTURE_START, 10);
-	pfs_table_lock_add(arena, row, use, 1, 10);
+	fixture_wait(session, FIXTURE_WAIT_FILE, PFS_OPERATION_READ, file.row, file.use, 10, 8192);
+	pfs_table_name(arena, table.row, table.use,
+				   pfs_routine_name(arena, PFS_OBJECT_TABLE, "public", "orders"), 0);
+	fixture_fetch(session, table, 3, 10);
+	pfs_table_lock_add(arena, table.row, table.use, 1, 10);
 	pfs_store(&thread->socket.used, 1);
 	fixture_wait(session, FIXTURE_WAIT_SOCKET, PFS_OPERATION_RECV, 0, 0, 10, 100);
 	fixture_wait(session, FIXTURE_WAIT_LOCK, PFS_OPERATION_NONE, 0, 0, 10, -1);

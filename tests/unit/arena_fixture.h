@@ -70,6 +70,19 @@ extern void fixture_statement(PfsSession *session, uint32_t class, uint64_t quer
 							  const char *text);
 extern void fixture_transaction(PfsSession *session, bool read_only, PfsTicks wait);
 
+/* A row of a file or table as it was handed out. */
+typedef struct FixtureRow
+{
+	uint32_t row;
+	uint32_t use;
+} FixtureRow;
+
+extern FixtureRow fixture_file(PfsArena *arena, const char *path);
+extern FixtureRow fixture_table(PfsArena *arena, uint32_t database, uint32_t table, uint32_t index);
+
+/* Fetches rows of a table. */
+extern void fixture_fetch(PfsSession *session, FixtureRow table, uint64_t rows, PfsTicks ticks);
+
 /* A whole wait of this length; row, use: the file it is about, or 0. */
 extern void fixture_wait(PfsSession *session, uint32_t wait, PfsOperation operation, uint32_t row,
 						 uint32_t use, PfsTicks ticks, int64_t bytes);

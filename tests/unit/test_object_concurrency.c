@@ -18,9 +18,9 @@
 #define LOCKS "table_lock_waits_summary_by_table"
 #define WRITERS 4
 #define READERS 2
-#define EVENTS 6000			/* of each writer at least, ... */
-#define EVENTS_MAX 600000 /* ... and at most, while it waits for readers */
-#define SCANS 60		  /* of all readers, while somebody writes */
+#define EVENTS 6000                    /* of each writer at least, ... */
+#define EVENTS_MAX 600000              /* ... and at most, while it waits for readers */
+#define SCANS 60                       /* of all readers, while somebody writes */
 #define OBJECTS (3 * PFS_OBJECT_CACHE) /* more than a thread has cells for */
 #define BYTES 100
 
@@ -31,7 +31,7 @@ typedef struct Party
 	bool *done;
 	struct Party *writer; /* all of them, for the others */
 	struct Party *reader; /* the same */
-	uint64_t started;	  /* events, by a writer */
+	uint64_t started;     /* events, by a writer */
 	uint64_t ended;
 	uint64_t wrong;
 	uint64_t checked; /* scans in which something happened and nothing was unstable */
@@ -180,7 +180,8 @@ torn(const Rows *rows)
 
 	for (int i = 0; i < rows->count; i++)
 	{
-		uint64_t n = files ? row_number(rows, i, "file_name") : row_number(rows, i, "table_oid") - 1;
+		uint64_t n =
+			files ? row_number(rows, i, "file_name") : row_number(rows, i, "table_oid") - 1;
 		uint64_t count = row_number(rows, i, "count_star");
 
 		wrong += row_number(rows, i, "sum_timer_wait") != count * (1 + n);
@@ -214,8 +215,9 @@ read_sums(void *argument)
 			rows_free(rows[i]);
 		}
 		wrong += sum + lost(arena) < ended || sum > started;
-		check(reader, wrong, loss_of(arena, PFS_LOSS_UNSTABLE_READS) == unstable &&
-								 all_started(reader) > ended && ended > 0);
+		check(reader, wrong,
+			  loss_of(arena, PFS_LOSS_UNSTABLE_READS) == unstable && all_started(reader) > ended &&
+				  ended > 0);
 	}
 	return NULL;
 }
@@ -225,7 +227,7 @@ static void *
 reset_others(void *argument)
 {
 	static const char *const tables[] = {"socket_summary_by_instance", "events_waits_current",
-		"events_waits_summary_by_thread_by_event_name"};
+										 "events_waits_summary_by_thread_by_event_name"};
 	Party *party = argument;
 
 	for (uint64_t i = 0; !is_done(party); i++)
@@ -255,8 +257,8 @@ run_all(PfsArena *arena, void *(*write)(void *), void *(*read)(void *), void *(*
 	uint64_t checked = 0;
 
 	for (uint32_t i = 0; i < WRITERS; i++)
-		writer[i] = (Party){
-			.arena = arena, .number = i, .done = &done, .writer = writer, .reader = reader};
+		writer[i] =
+			(Party){.arena = arena, .number = i, .done = &done, .writer = writer, .reader = reader};
 	for (uint32_t i = 0; i <= READERS; i++)
 		reader[i] = (Party){.arena = arena, .number = i, .done = &done, .writer = writer};
 	for (uint32_t i = 0; i <= READERS; i++)
@@ -339,8 +341,9 @@ read_rows(void *argument)
 		uint64_t ended = all_ended(reader);
 		Rows *rows = rows_of(reader->arena, tables[i % PFS_LENGTH(tables)]);
 
-		check(reader, torn(rows), loss_of(reader->arena, PFS_LOSS_UNSTABLE_READS) == unstable &&
-									  all_ended(reader) > ended && rows->count > 0);
+		check(reader, torn(rows),
+			  loss_of(reader->arena, PFS_LOSS_UNSTABLE_READS) == unstable &&
+				  all_ended(reader) > ended && rows->count > 0);
 		rows_free(rows);
 	}
 	return NULL;
@@ -379,7 +382,7 @@ come_and_go(void *argument)
 	PfsArena *arena = writer->arena;
 	PfsSession *session = fixture_attach(arena, writer->number, "ada", "h1");
 	PfsRef name[2] = {pfs_routine_name(arena, PFS_OBJECT_TABLE, "public", "orders"),
-		pfs_routine_name(arena, PFS_OBJECT_TABLE, "pg_catalog", "pg_class")};
+					  pfs_routine_name(arena, PFS_OBJECT_TABLE, "pg_catalog", "pg_class")};
 	uint64_t random = 7 + writer->number;
 	uint32_t row[2][NAMES] = {{0}};
 	uint32_t use[2][NAMES] = {{0}};
@@ -399,8 +402,7 @@ come_and_go(void *argument)
 				pfs_file_opened(arena, *file, use[0][n], +1);
 				break;
 			case 1:
-				pfs_file_forget(arena, path,
-								(size_t) snprintf(path, sizeof(path), "%" PRIu64, n));
+				pfs_file_forget(arena, path, (size_t) snprintf(path, sizeof(path), "%" PRIu64, n));
 				break;
 			case 2:
 				*table = find_table(arena, n, &use[1][n]);
@@ -411,16 +413,18 @@ come_and_go(void *argument)
 				break;
 			case 4:
 				if (pfs_table_watched(arena, *table, use[1][n], &timed))
-					writer->wrong += n % 2 && pfs_object_row(arena, PFS_MAP_TABLES, *table, use[1][n]);
+					writer->wrong +=
+						n % 2 && pfs_object_row(arena, PFS_MAP_TABLES, *table, use[1][n]);
 				pfs_table_lock_add(arena, *table, use[1][n], 3, 1 + n);
 				break;
 			case 5:
 				pfs_file_opened(arena, *file, use[0][n], -1);
 				break;
 			default:
-				fixture_wait(session, FIXTURE_WAIT_FILE, PFS_OPERATION_READ, *file, use[0][n], 1 + n,
-							 BYTES);
-				pfs_wait_table(session, *table, use[1][n], PFS_TABLE_FETCH, 1, FIXTURE_START, 1 + n);
+				fixture_wait(session, FIXTURE_WAIT_FILE, PFS_OPERATION_READ, *file, use[0][n],
+							 1 + n, BYTES);
+				pfs_wait_table(session, *table, use[1][n], PFS_TABLE_FETCH, 1, FIXTURE_START,
+							   1 + n);
 				break;
 		}
 		pfs_add(&writer->ended, 1);
@@ -493,7 +497,8 @@ test_coming_and_going(void)
 		found += find_file(arena, n, &use) == 0;
 		found -= find_table(arena, n, &use) != 0;
 	}
-	is_u64(table_count(arena, FILES) + table_count(arena, TABLES), 2 * ROOM, "and all rows used again");
+	is_u64(table_count(arena, FILES) + table_count(arena, TABLES), 2 * ROOM,
+		   "and all rows used again");
 	fixture_free(arena);
 }
 

@@ -36,17 +36,14 @@ static bool
 watch_begin(PfsCall *call)
 {
 	__atomic_fetch_add(&begun[call->number], 1, __ATOMIC_RELAXED);
-	if (call->start != 0 || call->observer[0] != 0 || call->observer[1] != 0)
-		abort();
 	if (watch_errno != 0)
 		errno = watch_errno;
 	if (watch_refuse)
 		return false;
-	call->start = 42;
-	call->observer[0] = __atomic_fetch_add(&seen_count, 1, __ATOMIC_RELAXED);
-	if (call->observer[0] < SEEN_MAX)
+	call->observer = __atomic_fetch_add(&seen_count, 1, __ATOMIC_RELAXED);
+	if (call->observer < SEEN_MAX)
 	{
-		Seen *this = &seen[call->observer[0]];
+		Seen *this = &seen[call->observer];
 
 		memset(this, 0, sizeof(*this));
 		this->symbol = pfs_call_types[call->number].symbol;
@@ -61,11 +58,9 @@ static void
 watch_end(PfsCall *call, int64_t result)
 {
 	__atomic_fetch_add(&ended[call->number], 1, __ATOMIC_RELAXED);
-	if (call->start != 42)
-		abort();
-	if (call->observer[0] < SEEN_MAX)
+	if (call->observer < SEEN_MAX)
 	{
-		Seen *this = &seen[call->observer[0]];
+		Seen *this = &seen[call->observer];
 
 		this->result = result;
 		this->error = errno;

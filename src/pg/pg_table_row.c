@@ -1,0 +1,305 @@
+/*
+ * pg_table_row.c
+ *		From relations to rows of the arena: names, setup_objects, and what becomes of a row when
+ *		its table is renamed or dropped.
+ *
+ * Names are looked up when a process meets a relation for the first time.  Who renames a table
+ * shows its new name before the commit.  What a transaction dropped is told by the server's list of
+ * statistics to drop, cascades and failed subtransactions included.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "commands/dbcommands.h"
+#include "core/names.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "pg/pg_arena.h"
+#include "pg/pg_compat.h"
+#include "pg/pg_hooks.h"
+#include "pg/pg_table_io.h"
+#include "storage/ipc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/pgstat_internal.h"
+#include "utils/syscache.h"
+
+#define RENAMED_MAX 16
+
+/* Owner: this process.  Of the transaction under way. */
+static Oid	renamed[RENAMED_MAX];
+static uint32 renamed_used = 0;
+static bool renamed_all = false;	/* a schema, or too many */
+static bool may_drop = false;
+static Oid	dropped_database = InvalidOid;
+
+/* --- names --- */
+
+static PfsRef
+name_of(Oid relation)
+{
+	char	   *name = get_rel_name(relation);
+
+	return name != NULL ? pfs_name(pfs_arena, name, strlen(name)) : 0;
+}
+
+/* Schema and name of a table; 0 = gone, or of TOAST. */
+static PfsRef
+full_name_of(Oid relation, char *kind, bool *shared)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Form_pg_class form;
+	char	   *schema;
+	PfsRef		name = 0;
+
+	if (!HeapTupleIsValid(tuple))
+		return 0;
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	*kind = form->relkind;
+	*shared = form->relisshared;
+	schema = IsToastNamespace(form->relnamespace) ? NULL : get_namespace_name(form->relnamespace);
+	if (schema != NULL)
+	{
+		name = pfs_routine_name(pfs_arena, PFS_OBJECT_TABLE, schema, NameStr(form->relname));
+		pfree(schema);
+	}
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+static PfsPgTableKind
+kind_of(char relkind)
+{
+	switch (relkind)
+	{
+		case RELKIND_RELATION:
+		case RELKIND_MATVIEW:
+			return PFS_PG_RELATION_TABLE;
+		case RELKIND_INDEX:
+			return PFS_PG_RELATION_INDEX;
+		default:
+			return PFS_PG_RELATION_OTHER;
+	}
+}
+
+void
+pfs_pg_table_resolve(PfsPgTable *table)
+{
+	PfsTableKey key = {.database = MyDatabaseId,.table = table->relation};
+	char		kind = 0;
+	bool		shared = false;
+	PfsRef		name = full_name_of(table->relation, &kind, &shared);
+
+	table->kind = name != 0 ? kind_of(kind) : PFS_PG_RELATION_OTHER;
+	table->watched = false;
+	table->row = 0;
+	if (table->kind == PFS_PG_RELATION_INDEX)
+	{
+		key.index = table->relation;
+		key.table = IndexGetRelation(table->relation, true);
+		name = OidIsValid(key.table) ? full_name_of(key.table, &kind, &shared) : 0;
+	}
+	if (table->kind == PFS_PG_RELATION_OTHER || name == 0)
+		return;
+	if (shared)
+		key.database = InvalidOid;
+	table->row = pfs_table_find(pfs_arena, &key, &table->use);
+	if (table->row == 0)
+		return;
+	pfs_table_name(pfs_arena, table->row, table->use, name, key.index != 0 ? name_of(key.index) : 0);
+	pfs_pg_table_ask(table);
+}
+
+void
+pfs_pg_table_ask(PfsPgTable *table)
+{
+	table->shared = pfs_object_row(pfs_arena, PFS_MAP_TABLES, table->row, table->use);
+	table->watched = false;
+	if (table->shared == NULL)
+	{
+		table->kind = PFS_PG_RELATION_UNKNOWN;
+		table->row = 0;
+		return;
+	}
+	table->watched = pfs_table_watched(pfs_arena, table->row, table->use, &table->timed);
+	table->rule = pfs_load(&table->shared->rule);
+}
+
+List *
+pfs_pg_table_exclusions(PfsPgTable *table, Relation relation)
+{
+	MemoryContext context;
+	List	   *indexes;
+	ListCell   *cell;
+
+	if (pfs_likely(table->exclusions_known))
+		return table->exclusions;
+	indexes = RelationGetIndexList(relation);
+	context = MemoryContextSwitchTo(TopMemoryContext);
+	foreach(cell, indexes)
+	{
+		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(cell)));
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		if (((Form_pg_index) GETSTRUCT(tuple))->indisexclusion)
+			table->exclusions = lappend_oid(table->exclusions, lfirst_oid(cell));
+		ReleaseSysCache(tuple);
+	}
+	MemoryContextSwitchTo(context);
+	list_free(indexes);
+	table->exclusions_known = true;
+	return table->exclusions;
+}
+
+/* --- changes --- */
+
+static void
+note_renamed(const RangeVar *name)
+{
+	Oid			relation = RangeVarGetRelid(name, NoLock, true);
+
+	if (!OidIsValid(relation))
+		return;
+	if (renamed_used < RENAMED_MAX)
+		renamed[renamed_used++] = relation;
+	else
+		renamed_all = true;
+}
+
+void
+pfs_pg_table_note_utility(const Node *utility)
+{
+	switch (nodeTag(utility))
+	{
+		case T_RenameStmt:
+			if (((const RenameStmt *) utility)->renameType == OBJECT_SCHEMA)
+				renamed_all = true;
+			else if (((const RenameStmt *) utility)->relation != NULL)
+				note_renamed(((const RenameStmt *) utility)->relation);
+			break;
+		case T_AlterObjectSchemaStmt:
+			if (((const AlterObjectSchemaStmt *) utility)->objectType == OBJECT_EXTENSION)
+				renamed_all = true;
+			else if (((const AlterObjectSchemaStmt *) utility)->relation != NULL)
+				note_renamed(((const AlterObjectSchemaStmt *) utility)->relation);
+			break;
+		case T_DropdbStmt:
+			dropped_database = get_database_oid(((const DropdbStmt *) utility)->dbname, true);
+			break;
+		case T_TransactionStmt:
+		case T_VariableSetStmt:
+		case T_VariableShowStmt:
+		case T_PrepareStmt:
+		case T_ExecuteStmt:
+		case T_DeallocateStmt:
+		case T_FetchStmt:
+			return;
+		default:
+			break;
+	}
+	may_drop = true;			/* most can drop something, by a cascade, or at the commit */
+}
+
+/* Row of this number of our database, and its key; false: not in use. */
+static bool
+read_row(uint32 number, PfsTableKey *key, uint32 *use)
+{
+	const PfsObjectRow *row = pfs_object_row_at(pfs_arena, PFS_MAP_TABLES, number);
+
+	if (row == NULL)
+		return false;
+	*use = pfs_load_acquire(&row->use);
+	memcpy(key, row->key, sizeof(*key));
+	pfs_fence();
+	return (*use & 1) != 0 && pfs_load(&row->use) == *use && key->database == MyDatabaseId;
+}
+
+static bool
+is_renamed(Oid relation)
+{
+	for (uint32 i = 0; i < renamed_used; i++)
+		if (renamed[i] == relation)
+			return true;
+	return renamed_all;
+}
+
+/* Shows the new names of what was renamed, in the rows of the tables and all their indexes. */
+void
+pfs_pg_table_rename(void)
+{
+	uint32		rows = pfs_load(&pfs_arena->object_rows[PFS_MAP_TABLES].used);
+	PfsTableKey key;
+	uint32		use;
+
+	if (pfs_likely(renamed_used == 0 && !renamed_all))
+		return;
+	for (uint32 number = 1; number <= rows; number++)
+	{
+		char		kind;
+		bool		shared;
+		PfsRef		name;
+
+		if (!read_row(number, &key, &use) || (!is_renamed(key.table) && !is_renamed(key.index)))
+			continue;
+		name = full_name_of(key.table, &kind, &shared);
+		if (name != 0)
+			pfs_table_name(pfs_arena, number, use, name, key.index != 0 ? name_of(key.index) : 0);
+	}
+}
+
+/* Removes the rows of relations that this transaction has dropped. */
+static void
+forget_dropped(const xl_xact_stats_item *items, int count)
+{
+	uint32		rows = pfs_load(&pfs_arena->object_rows[PFS_MAP_TABLES].used);
+	PfsTableKey key;
+	uint32		use;
+
+	for (uint32 number = 1; number <= rows; number++)
+	{
+		if (!read_row(number, &key, &use))
+			continue;
+		for (int i = 0; i < count; i++)
+		{
+			Oid			relation = PFS_PG_DROPPED_OBJECT(items[i]);
+
+			if (items[i].kind != PGSTAT_KIND_RELATION || items[i].dboid != MyDatabaseId)
+				continue;
+			if (relation == key.table && key.index == 0)
+				pfs_table_forget(pfs_arena, MyDatabaseId, relation);
+			else if (relation == key.table || relation == key.index)
+				pfs_index_forget(pfs_arena, &key);
+		}
+	}
+}
+
+void
+pfs_pg_table_drop(bool committed)
+{
+	xl_xact_stats_item *items = NULL;
+	int			count;
+
+	renamed_used = 0;
+	renamed_all = false;
+	if (pfs_session.thread == NULL)
+		return;
+	if (pfs_likely(!may_drop && !proc_exit_inprogress) && MyBackendType != B_AUTOVAC_WORKER)
+		return;					/* the last two drop temporary tables */
+	may_drop = false;
+	if (committed)
+	{
+		if (OidIsValid(dropped_database))
+			pfs_table_forget(pfs_arena, dropped_database, 0);
+		count = pgstat_get_transactional_drops(true, &items);
+		if (count > 0)
+			forget_dropped(items, count);
+	}
+	dropped_database = InvalidOid;
+}
