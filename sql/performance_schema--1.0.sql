@@ -2104,7 +2104,7 @@ COMMENT ON COLUMN performance_schema.events_waits_summary_by_thread_by_event_nam
 COMMENT ON COLUMN performance_schema.events_waits_summary_by_thread_by_event_name.max_timer_wait IS
 	'Longest of waits, picoseconds';
 COMMENT ON COLUMN performance_schema.events_waits_summary_by_thread_by_event_name.timer_source IS
-	'TIMED, or SAMPLED where calls could not be timed; not in MySQL';
+	'TIMED, or SAMPLED where calls are not timed: the count is then that of events that were met, and there are none by thread; not in MySQL';
 
 CREATE FOREIGN TABLE performance_schema.events_waits_summary_by_account_by_event_name (
 	user_name text,
@@ -2136,7 +2136,7 @@ COMMENT ON COLUMN performance_schema.events_waits_summary_by_account_by_event_na
 COMMENT ON COLUMN performance_schema.events_waits_summary_by_account_by_event_name.max_timer_wait IS
 	'Longest of waits, picoseconds';
 COMMENT ON COLUMN performance_schema.events_waits_summary_by_account_by_event_name.timer_source IS
-	'TIMED, or SAMPLED where calls could not be timed; not in MySQL';
+	'TIMED, or SAMPLED where calls are not timed: the count is then that of events that were met, and there are none by thread; not in MySQL';
 
 CREATE FOREIGN TABLE performance_schema.events_waits_summary_by_user_by_event_name (
 	user_name text,
@@ -2165,7 +2165,7 @@ COMMENT ON COLUMN performance_schema.events_waits_summary_by_user_by_event_name.
 COMMENT ON COLUMN performance_schema.events_waits_summary_by_user_by_event_name.max_timer_wait IS
 	'Longest of waits, picoseconds';
 COMMENT ON COLUMN performance_schema.events_waits_summary_by_user_by_event_name.timer_source IS
-	'TIMED, or SAMPLED where calls could not be timed; not in MySQL';
+	'TIMED, or SAMPLED where calls are not timed: the count is then that of events that were met, and there are none by thread; not in MySQL';
 
 CREATE FOREIGN TABLE performance_schema.events_waits_summary_by_host_by_event_name (
 	host text,
@@ -2194,7 +2194,7 @@ COMMENT ON COLUMN performance_schema.events_waits_summary_by_host_by_event_name.
 COMMENT ON COLUMN performance_schema.events_waits_summary_by_host_by_event_name.max_timer_wait IS
 	'Longest of waits, picoseconds';
 COMMENT ON COLUMN performance_schema.events_waits_summary_by_host_by_event_name.timer_source IS
-	'TIMED, or SAMPLED where calls could not be timed; not in MySQL';
+	'TIMED, or SAMPLED where calls are not timed: the count is then that of events that were met, and there are none by thread; not in MySQL';
 
 CREATE FOREIGN TABLE performance_schema.events_waits_summary_global_by_event_name (
 	event_name text,
@@ -2220,7 +2220,85 @@ COMMENT ON COLUMN performance_schema.events_waits_summary_global_by_event_name.a
 COMMENT ON COLUMN performance_schema.events_waits_summary_global_by_event_name.max_timer_wait IS
 	'Longest of waits, picoseconds';
 COMMENT ON COLUMN performance_schema.events_waits_summary_global_by_event_name.timer_source IS
-	'TIMED, or SAMPLED where calls could not be timed; not in MySQL';
+	'TIMED, or SAMPLED where calls are not timed: the count is then that of events that were met, and there are none by thread; not in MySQL';
+
+CREATE FOREIGN TABLE performance_schema.events_waits_summary_by_instance (
+	event_name text,
+	object_instance_begin bigint,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20)
+) SERVER performance_schema OPTIONS (table_name 'events_waits_summary_by_instance');
+COMMENT ON FOREIGN TABLE performance_schema.events_waits_summary_by_instance IS
+	'Waits per file and client connection; locks of the server have no instances of their own, see mutex_instances';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_instance.event_name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_instance.object_instance_begin IS
+	'Number of the file or connection, see file_summary_by_instance and socket_instances';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_instance.count_star IS
+	'Number of waits';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_instance.sum_timer_wait IS
+	'Total time of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_instance.min_timer_wait IS
+	'Shortest of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_instance.avg_timer_wait IS
+	'Mean of waits, picoseconds';
+COMMENT ON COLUMN performance_schema.events_waits_summary_by_instance.max_timer_wait IS
+	'Longest of waits, picoseconds';
+
+CREATE FOREIGN TABLE performance_schema.objects_summary_global_by_type (
+	object_type text,
+	object_schema text,
+	object_name text,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20),
+	database_oid bigint,
+	table_oid bigint
+) SERVER performance_schema OPTIONS (table_name 'objects_summary_global_by_type');
+COMMENT ON FOREIGN TABLE performance_schema.objects_summary_global_by_type IS
+	'Rows fetched and changed, and waits for the lock, per table; its indexes included';
+COMMENT ON COLUMN performance_schema.objects_summary_global_by_type.object_type IS
+	'TABLE';
+COMMENT ON COLUMN performance_schema.objects_summary_global_by_type.object_schema IS
+	'Schema; NULL: of another database, and not used since start';
+COMMENT ON COLUMN performance_schema.objects_summary_global_by_type.object_name IS
+	'Table, or materialized view';
+COMMENT ON COLUMN performance_schema.objects_summary_global_by_type.count_star IS
+	'Number of rows and lock waits';
+COMMENT ON COLUMN performance_schema.objects_summary_global_by_type.sum_timer_wait IS
+	'Total time of rows and lock waits, picoseconds';
+COMMENT ON COLUMN performance_schema.objects_summary_global_by_type.min_timer_wait IS
+	'Shortest of rows and lock waits, picoseconds';
+COMMENT ON COLUMN performance_schema.objects_summary_global_by_type.avg_timer_wait IS
+	'Mean of rows and lock waits, picoseconds';
+COMMENT ON COLUMN performance_schema.objects_summary_global_by_type.max_timer_wait IS
+	'Longest of rows and lock waits, picoseconds';
+COMMENT ON COLUMN performance_schema.objects_summary_global_by_type.database_oid IS
+	'Its database, as in pg_database; 0 = all databases share it; not in MySQL';
+COMMENT ON COLUMN performance_schema.objects_summary_global_by_type.table_oid IS
+	'The table, as in that database''s pg_class; not in MySQL';
+
+CREATE FOREIGN TABLE performance_schema.file_instances (
+	file_name text,
+	event_name text,
+	open_count bigint,
+	relation_name text
+) SERVER performance_schema OPTIONS (table_name 'file_instances');
+COMMENT ON FOREIGN TABLE performance_schema.file_instances IS
+	'Files that server processes have used since start; a row goes when its file is removed';
+COMMENT ON COLUMN performance_schema.file_instances.file_name IS
+	'Path from the data directory; (words in parentheses): files without bound that are counted together';
+COMMENT ON COLUMN performance_schema.file_instances.event_name IS
+	'Instrument of the file, by what it was first used for';
+COMMENT ON COLUMN performance_schema.file_instances.open_count IS
+	'Descriptors of server processes that are open now';
+COMMENT ON COLUMN performance_schema.file_instances.relation_name IS
+	'Table or index that the file holds, schema and name; NULL: none, or in another database than the reader''s; not in MySQL';
 
 CREATE FOREIGN TABLE performance_schema.file_summary_by_event_name (
 	event_name text,
@@ -2296,6 +2374,115 @@ COMMENT ON COLUMN performance_schema.file_summary_by_event_name.avg_timer_misc I
 COMMENT ON COLUMN performance_schema.file_summary_by_event_name.max_timer_misc IS
 	'Longest of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
 
+CREATE FOREIGN TABLE performance_schema.file_summary_by_instance (
+	file_name text,
+	event_name text,
+	object_instance_begin bigint,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20),
+	count_read bigint,
+	sum_timer_read numeric(20),
+	min_timer_read numeric(20),
+	avg_timer_read numeric(20),
+	max_timer_read numeric(20),
+	sum_number_of_bytes_read bigint,
+	count_write bigint,
+	sum_timer_write numeric(20),
+	min_timer_write numeric(20),
+	avg_timer_write numeric(20),
+	max_timer_write numeric(20),
+	sum_number_of_bytes_write bigint,
+	count_misc bigint,
+	sum_timer_misc numeric(20),
+	min_timer_misc numeric(20),
+	avg_timer_misc numeric(20),
+	max_timer_misc numeric(20),
+	relation_name text
+) SERVER performance_schema OPTIONS (table_name 'file_summary_by_instance');
+COMMENT ON FOREIGN TABLE performance_schema.file_summary_by_instance IS
+	'I/O per file; a read of PostgreSQL 18''s io workers is counted here once, whoever wanted it';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.file_name IS
+	'Path from the data directory; (words in parentheses): files without bound that are counted together';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.event_name IS
+	'Instrument of the file, by what it was first used for';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.object_instance_begin IS
+	'Number of the instance, not used again';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.count_star IS
+	'Number of I/O operations';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.sum_timer_wait IS
+	'Total time of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.min_timer_wait IS
+	'Shortest of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.avg_timer_wait IS
+	'Mean of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.max_timer_wait IS
+	'Longest of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.count_read IS
+	'Number of reads';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.sum_timer_read IS
+	'Total time of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.min_timer_read IS
+	'Shortest of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.avg_timer_read IS
+	'Mean of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.max_timer_read IS
+	'Longest of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.sum_number_of_bytes_read IS
+	'Bytes read';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.count_write IS
+	'Number of writes';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.sum_timer_write IS
+	'Total time of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.min_timer_write IS
+	'Shortest of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.avg_timer_write IS
+	'Mean of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.max_timer_write IS
+	'Longest of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.sum_number_of_bytes_write IS
+	'Bytes written';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.count_misc IS
+	'Number of other operations: open, close, sync, stat and waits without a descriptor';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.sum_timer_misc IS
+	'Total time of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.min_timer_misc IS
+	'Shortest of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.avg_timer_misc IS
+	'Mean of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.max_timer_misc IS
+	'Longest of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+COMMENT ON COLUMN performance_schema.file_summary_by_instance.relation_name IS
+	'Table or index that the file holds, schema and name; NULL: none, or in another database than the reader''s; not in MySQL';
+
+CREATE FOREIGN TABLE performance_schema.socket_instances (
+	event_name text,
+	object_instance_begin bigint,
+	thread_id bigint,
+	socket_id bigint,
+	ip text,
+	port bigint,
+	state text
+) SERVER performance_schema OPTIONS (table_name 'socket_instances');
+COMMENT ON FOREIGN TABLE performance_schema.socket_instances IS
+	'Connections of clients; rows of other users need pg_read_all_stats';
+COMMENT ON COLUMN performance_schema.socket_instances.event_name IS
+	'Always wait/io/socket/postgres/client_connection';
+COMMENT ON COLUMN performance_schema.socket_instances.object_instance_begin IS
+	'Number of the connection, not used again';
+COMMENT ON COLUMN performance_schema.socket_instances.thread_id IS
+	'Thread that serves the client';
+COMMENT ON COLUMN performance_schema.socket_instances.socket_id IS
+	'File descriptor in that process';
+COMMENT ON COLUMN performance_schema.socket_instances.ip IS
+	'Address of the client; empty for a Unix socket';
+COMMENT ON COLUMN performance_schema.socket_instances.port IS
+	'Its port; 0 for a Unix socket';
+COMMENT ON COLUMN performance_schema.socket_instances.state IS
+	'IDLE: waits for the client''s next command; else ACTIVE';
+
 CREATE FOREIGN TABLE performance_schema.socket_summary_by_event_name (
 	event_name text,
 	count_star bigint,
@@ -2369,6 +2556,569 @@ COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.avg_timer_misc
 	'Mean of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
 COMMENT ON COLUMN performance_schema.socket_summary_by_event_name.max_timer_misc IS
 	'Longest of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+
+CREATE FOREIGN TABLE performance_schema.socket_summary_by_instance (
+	event_name text,
+	object_instance_begin bigint,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20),
+	count_read bigint,
+	sum_timer_read numeric(20),
+	min_timer_read numeric(20),
+	avg_timer_read numeric(20),
+	max_timer_read numeric(20),
+	sum_number_of_bytes_read bigint,
+	count_write bigint,
+	sum_timer_write numeric(20),
+	min_timer_write numeric(20),
+	avg_timer_write numeric(20),
+	max_timer_write numeric(20),
+	sum_number_of_bytes_write bigint,
+	count_misc bigint,
+	sum_timer_misc numeric(20),
+	min_timer_misc numeric(20),
+	avg_timer_misc numeric(20),
+	max_timer_misc numeric(20)
+) SERVER performance_schema OPTIONS (table_name 'socket_summary_by_instance');
+COMMENT ON FOREIGN TABLE performance_schema.socket_summary_by_instance IS
+	'I/O per client connection, as long as it lasts; rows of other users need pg_read_all_stats';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.event_name IS
+	'Always wait/io/socket/postgres/client_connection';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.object_instance_begin IS
+	'Number of the connection, not used again';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.count_star IS
+	'Number of I/O operations';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.sum_timer_wait IS
+	'Total time of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.min_timer_wait IS
+	'Shortest of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.avg_timer_wait IS
+	'Mean of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.max_timer_wait IS
+	'Longest of I/O operations, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.count_read IS
+	'Number of reads';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.sum_timer_read IS
+	'Total time of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.min_timer_read IS
+	'Shortest of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.avg_timer_read IS
+	'Mean of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.max_timer_read IS
+	'Longest of reads, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.sum_number_of_bytes_read IS
+	'Bytes read';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.count_write IS
+	'Number of writes';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.sum_timer_write IS
+	'Total time of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.min_timer_write IS
+	'Shortest of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.avg_timer_write IS
+	'Mean of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.max_timer_write IS
+	'Longest of writes, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.sum_number_of_bytes_write IS
+	'Bytes written';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.count_misc IS
+	'Number of other operations: open, close, sync, stat and waits without a descriptor';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.sum_timer_misc IS
+	'Total time of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.min_timer_misc IS
+	'Shortest of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.avg_timer_misc IS
+	'Mean of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+COMMENT ON COLUMN performance_schema.socket_summary_by_instance.max_timer_misc IS
+	'Longest of other operations: open, close, sync, stat and waits without a descriptor, picoseconds';
+
+CREATE FOREIGN TABLE performance_schema.table_io_waits_summary_by_table (
+	object_type text,
+	object_schema text,
+	object_name text,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20),
+	count_read bigint,
+	sum_timer_read numeric(20),
+	min_timer_read numeric(20),
+	avg_timer_read numeric(20),
+	max_timer_read numeric(20),
+	count_write bigint,
+	sum_timer_write numeric(20),
+	min_timer_write numeric(20),
+	avg_timer_write numeric(20),
+	max_timer_write numeric(20),
+	count_fetch bigint,
+	sum_timer_fetch numeric(20),
+	min_timer_fetch numeric(20),
+	avg_timer_fetch numeric(20),
+	max_timer_fetch numeric(20),
+	count_insert bigint,
+	sum_timer_insert numeric(20),
+	min_timer_insert numeric(20),
+	avg_timer_insert numeric(20),
+	max_timer_insert numeric(20),
+	count_update bigint,
+	sum_timer_update numeric(20),
+	min_timer_update numeric(20),
+	avg_timer_update numeric(20),
+	max_timer_update numeric(20),
+	count_delete bigint,
+	sum_timer_delete numeric(20),
+	min_timer_delete numeric(20),
+	avg_timer_delete numeric(20),
+	max_timer_delete numeric(20),
+	database_oid bigint,
+	table_oid bigint
+) SERVER performance_schema OPTIONS (table_name 'table_io_waits_summary_by_table');
+COMMENT ON FOREIGN TABLE performance_schema.table_io_waits_summary_by_table IS
+	'Rows fetched and changed per table, by whichever index; TRUNCATE empties table_io_waits_summary_by_index_usage too';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.object_type IS
+	'TABLE';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.object_schema IS
+	'Schema; NULL: of another database, and not used since start';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.object_name IS
+	'Table, or materialized view';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.count_star IS
+	'Number of rows fetched or changed';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.sum_timer_wait IS
+	'Total time of rows fetched or changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.min_timer_wait IS
+	'Shortest of rows fetched or changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.avg_timer_wait IS
+	'Mean of rows fetched or changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.max_timer_wait IS
+	'Longest of rows fetched or changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.count_read IS
+	'Number of rows fetched';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.sum_timer_read IS
+	'Total time of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.min_timer_read IS
+	'Shortest of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.avg_timer_read IS
+	'Mean of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.max_timer_read IS
+	'Longest of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.count_write IS
+	'Number of rows changed';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.sum_timer_write IS
+	'Total time of rows changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.min_timer_write IS
+	'Shortest of rows changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.avg_timer_write IS
+	'Mean of rows changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.max_timer_write IS
+	'Longest of rows changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.count_fetch IS
+	'Number of rows fetched';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.sum_timer_fetch IS
+	'Total time of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.min_timer_fetch IS
+	'Shortest of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.avg_timer_fetch IS
+	'Mean of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.max_timer_fetch IS
+	'Longest of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.count_insert IS
+	'Number of rows inserted';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.sum_timer_insert IS
+	'Total time of rows inserted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.min_timer_insert IS
+	'Shortest of rows inserted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.avg_timer_insert IS
+	'Mean of rows inserted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.max_timer_insert IS
+	'Longest of rows inserted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.count_update IS
+	'Number of rows updated';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.sum_timer_update IS
+	'Total time of rows updated, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.min_timer_update IS
+	'Shortest of rows updated, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.avg_timer_update IS
+	'Mean of rows updated, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.max_timer_update IS
+	'Longest of rows updated, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.count_delete IS
+	'Number of rows deleted';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.sum_timer_delete IS
+	'Total time of rows deleted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.min_timer_delete IS
+	'Shortest of rows deleted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.avg_timer_delete IS
+	'Mean of rows deleted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.max_timer_delete IS
+	'Longest of rows deleted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.database_oid IS
+	'Its database, as in pg_database; 0 = all databases share it; not in MySQL';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_table.table_oid IS
+	'The table, as in that database''s pg_class; not in MySQL';
+
+CREATE FOREIGN TABLE performance_schema.table_io_waits_summary_by_index_usage (
+	object_type text,
+	object_schema text,
+	object_name text,
+	index_name text,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20),
+	count_read bigint,
+	sum_timer_read numeric(20),
+	min_timer_read numeric(20),
+	avg_timer_read numeric(20),
+	max_timer_read numeric(20),
+	count_write bigint,
+	sum_timer_write numeric(20),
+	min_timer_write numeric(20),
+	avg_timer_write numeric(20),
+	max_timer_write numeric(20),
+	count_fetch bigint,
+	sum_timer_fetch numeric(20),
+	min_timer_fetch numeric(20),
+	avg_timer_fetch numeric(20),
+	max_timer_fetch numeric(20),
+	count_insert bigint,
+	sum_timer_insert numeric(20),
+	min_timer_insert numeric(20),
+	avg_timer_insert numeric(20),
+	max_timer_insert numeric(20),
+	count_update bigint,
+	sum_timer_update numeric(20),
+	min_timer_update numeric(20),
+	avg_timer_update numeric(20),
+	max_timer_update numeric(20),
+	count_delete bigint,
+	sum_timer_delete numeric(20),
+	min_timer_delete numeric(20),
+	avg_timer_delete numeric(20),
+	max_timer_delete numeric(20),
+	database_oid bigint,
+	table_oid bigint,
+	index_oid bigint
+) SERVER performance_schema OPTIONS (table_name 'table_io_waits_summary_by_index_usage');
+COMMENT ON FOREIGN TABLE performance_schema.table_io_waits_summary_by_index_usage IS
+	'Rows fetched and changed per table and index; TRUNCATE empties table_io_waits_summary_by_table too';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.object_type IS
+	'TABLE';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.object_schema IS
+	'Schema; NULL: of another database, and not used since start';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.object_name IS
+	'Table, or materialized view';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.index_name IS
+	'Index by which rows were read; NULL: none, and all inserts';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.count_star IS
+	'Number of rows fetched or changed';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.sum_timer_wait IS
+	'Total time of rows fetched or changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.min_timer_wait IS
+	'Shortest of rows fetched or changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.avg_timer_wait IS
+	'Mean of rows fetched or changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.max_timer_wait IS
+	'Longest of rows fetched or changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.count_read IS
+	'Number of rows fetched';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.sum_timer_read IS
+	'Total time of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.min_timer_read IS
+	'Shortest of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.avg_timer_read IS
+	'Mean of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.max_timer_read IS
+	'Longest of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.count_write IS
+	'Number of rows changed';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.sum_timer_write IS
+	'Total time of rows changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.min_timer_write IS
+	'Shortest of rows changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.avg_timer_write IS
+	'Mean of rows changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.max_timer_write IS
+	'Longest of rows changed, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.count_fetch IS
+	'Number of rows fetched';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.sum_timer_fetch IS
+	'Total time of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.min_timer_fetch IS
+	'Shortest of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.avg_timer_fetch IS
+	'Mean of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.max_timer_fetch IS
+	'Longest of rows fetched, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.count_insert IS
+	'Number of rows inserted';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.sum_timer_insert IS
+	'Total time of rows inserted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.min_timer_insert IS
+	'Shortest of rows inserted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.avg_timer_insert IS
+	'Mean of rows inserted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.max_timer_insert IS
+	'Longest of rows inserted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.count_update IS
+	'Number of rows updated';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.sum_timer_update IS
+	'Total time of rows updated, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.min_timer_update IS
+	'Shortest of rows updated, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.avg_timer_update IS
+	'Mean of rows updated, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.max_timer_update IS
+	'Longest of rows updated, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.count_delete IS
+	'Number of rows deleted';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.sum_timer_delete IS
+	'Total time of rows deleted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.min_timer_delete IS
+	'Shortest of rows deleted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.avg_timer_delete IS
+	'Mean of rows deleted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.max_timer_delete IS
+	'Longest of rows deleted, picoseconds';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.database_oid IS
+	'Its database, as in pg_database; 0 = all databases share it; not in MySQL';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.table_oid IS
+	'The table, as in that database''s pg_class; not in MySQL';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.index_oid IS
+	'The index, the same; NULL: none; not in MySQL';
+
+CREATE FOREIGN TABLE performance_schema.table_lock_waits_summary_by_table (
+	object_type text,
+	object_schema text,
+	object_name text,
+	count_star bigint,
+	sum_timer_wait numeric(20),
+	min_timer_wait numeric(20),
+	avg_timer_wait numeric(20),
+	max_timer_wait numeric(20),
+	count_read bigint,
+	sum_timer_read numeric(20),
+	min_timer_read numeric(20),
+	avg_timer_read numeric(20),
+	max_timer_read numeric(20),
+	count_write bigint,
+	sum_timer_write numeric(20),
+	min_timer_write numeric(20),
+	avg_timer_write numeric(20),
+	max_timer_write numeric(20),
+	count_access_share bigint,
+	sum_timer_access_share numeric(20),
+	min_timer_access_share numeric(20),
+	avg_timer_access_share numeric(20),
+	max_timer_access_share numeric(20),
+	count_row_share bigint,
+	sum_timer_row_share numeric(20),
+	min_timer_row_share numeric(20),
+	avg_timer_row_share numeric(20),
+	max_timer_row_share numeric(20),
+	count_row_exclusive bigint,
+	sum_timer_row_exclusive numeric(20),
+	min_timer_row_exclusive numeric(20),
+	avg_timer_row_exclusive numeric(20),
+	max_timer_row_exclusive numeric(20),
+	count_share_update_exclusive bigint,
+	sum_timer_share_update_exclusive numeric(20),
+	min_timer_share_update_exclusive numeric(20),
+	avg_timer_share_update_exclusive numeric(20),
+	max_timer_share_update_exclusive numeric(20),
+	count_share bigint,
+	sum_timer_share numeric(20),
+	min_timer_share numeric(20),
+	avg_timer_share numeric(20),
+	max_timer_share numeric(20),
+	count_share_row_exclusive bigint,
+	sum_timer_share_row_exclusive numeric(20),
+	min_timer_share_row_exclusive numeric(20),
+	avg_timer_share_row_exclusive numeric(20),
+	max_timer_share_row_exclusive numeric(20),
+	count_exclusive bigint,
+	sum_timer_exclusive numeric(20),
+	min_timer_exclusive numeric(20),
+	avg_timer_exclusive numeric(20),
+	max_timer_exclusive numeric(20),
+	count_access_exclusive bigint,
+	sum_timer_access_exclusive numeric(20),
+	min_timer_access_exclusive numeric(20),
+	avg_timer_access_exclusive numeric(20),
+	max_timer_access_exclusive numeric(20),
+	database_oid bigint,
+	table_oid bigint
+) SERVER performance_schema OPTIONS (table_name 'table_lock_waits_summary_by_table');
+COMMENT ON FOREIGN TABLE performance_schema.table_lock_waits_summary_by_table IS
+	'Waits for the lock of a table, by the mode that was asked for: PostgreSQL''s eight modes in place of MySQL''s; read: ACCESS SHARE and ROW SHARE, write: the six others';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.object_type IS
+	'TABLE';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.object_schema IS
+	'Schema; NULL: of another database, and not used since start';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.object_name IS
+	'Table, or materialized view';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.count_star IS
+	'Number of waits for a lock of the table';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.sum_timer_wait IS
+	'Total time of waits for a lock of the table, picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.min_timer_wait IS
+	'Shortest of waits for a lock of the table, picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.avg_timer_wait IS
+	'Mean of waits for a lock of the table, picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.max_timer_wait IS
+	'Longest of waits for a lock of the table, picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.count_read IS
+	'Number of waits for a lock of modes ACCESS SHARE and ROW SHARE';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.sum_timer_read IS
+	'Total time of waits for a lock of modes ACCESS SHARE and ROW SHARE, picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.min_timer_read IS
+	'Shortest of waits for a lock of modes ACCESS SHARE and ROW SHARE, picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.avg_timer_read IS
+	'Mean of waits for a lock of modes ACCESS SHARE and ROW SHARE, picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.max_timer_read IS
+	'Longest of waits for a lock of modes ACCESS SHARE and ROW SHARE, picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.count_write IS
+	'Number of waits for a lock of all other modes';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.sum_timer_write IS
+	'Total time of waits for a lock of all other modes, picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.min_timer_write IS
+	'Shortest of waits for a lock of all other modes, picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.avg_timer_write IS
+	'Mean of waits for a lock of all other modes, picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.max_timer_write IS
+	'Longest of waits for a lock of all other modes, picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.count_access_share IS
+	'Number of waits for a lock ACCESS SHARE (SELECT)';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.sum_timer_access_share IS
+	'Total time of waits for a lock ACCESS SHARE (SELECT), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.min_timer_access_share IS
+	'Shortest of waits for a lock ACCESS SHARE (SELECT), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.avg_timer_access_share IS
+	'Mean of waits for a lock ACCESS SHARE (SELECT), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.max_timer_access_share IS
+	'Longest of waits for a lock ACCESS SHARE (SELECT), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.count_row_share IS
+	'Number of waits for a lock ROW SHARE (SELECT FOR UPDATE)';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.sum_timer_row_share IS
+	'Total time of waits for a lock ROW SHARE (SELECT FOR UPDATE), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.min_timer_row_share IS
+	'Shortest of waits for a lock ROW SHARE (SELECT FOR UPDATE), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.avg_timer_row_share IS
+	'Mean of waits for a lock ROW SHARE (SELECT FOR UPDATE), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.max_timer_row_share IS
+	'Longest of waits for a lock ROW SHARE (SELECT FOR UPDATE), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.count_row_exclusive IS
+	'Number of waits for a lock ROW EXCLUSIVE (INSERT, UPDATE, DELETE)';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.sum_timer_row_exclusive IS
+	'Total time of waits for a lock ROW EXCLUSIVE (INSERT, UPDATE, DELETE), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.min_timer_row_exclusive IS
+	'Shortest of waits for a lock ROW EXCLUSIVE (INSERT, UPDATE, DELETE), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.avg_timer_row_exclusive IS
+	'Mean of waits for a lock ROW EXCLUSIVE (INSERT, UPDATE, DELETE), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.max_timer_row_exclusive IS
+	'Longest of waits for a lock ROW EXCLUSIVE (INSERT, UPDATE, DELETE), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.count_share_update_exclusive IS
+	'Number of waits for a lock SHARE UPDATE EXCLUSIVE (VACUUM, ANALYZE)';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.sum_timer_share_update_exclusive IS
+	'Total time of waits for a lock SHARE UPDATE EXCLUSIVE (VACUUM, ANALYZE), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.min_timer_share_update_exclusive IS
+	'Shortest of waits for a lock SHARE UPDATE EXCLUSIVE (VACUUM, ANALYZE), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.avg_timer_share_update_exclusive IS
+	'Mean of waits for a lock SHARE UPDATE EXCLUSIVE (VACUUM, ANALYZE), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.max_timer_share_update_exclusive IS
+	'Longest of waits for a lock SHARE UPDATE EXCLUSIVE (VACUUM, ANALYZE), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.count_share IS
+	'Number of waits for a lock SHARE (CREATE INDEX)';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.sum_timer_share IS
+	'Total time of waits for a lock SHARE (CREATE INDEX), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.min_timer_share IS
+	'Shortest of waits for a lock SHARE (CREATE INDEX), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.avg_timer_share IS
+	'Mean of waits for a lock SHARE (CREATE INDEX), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.max_timer_share IS
+	'Longest of waits for a lock SHARE (CREATE INDEX), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.count_share_row_exclusive IS
+	'Number of waits for a lock SHARE ROW EXCLUSIVE (CREATE TRIGGER)';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.sum_timer_share_row_exclusive IS
+	'Total time of waits for a lock SHARE ROW EXCLUSIVE (CREATE TRIGGER), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.min_timer_share_row_exclusive IS
+	'Shortest of waits for a lock SHARE ROW EXCLUSIVE (CREATE TRIGGER), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.avg_timer_share_row_exclusive IS
+	'Mean of waits for a lock SHARE ROW EXCLUSIVE (CREATE TRIGGER), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.max_timer_share_row_exclusive IS
+	'Longest of waits for a lock SHARE ROW EXCLUSIVE (CREATE TRIGGER), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.count_exclusive IS
+	'Number of waits for a lock EXCLUSIVE (REFRESH MATERIALIZED VIEW CONCURRENTLY)';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.sum_timer_exclusive IS
+	'Total time of waits for a lock EXCLUSIVE (REFRESH MATERIALIZED VIEW CONCURRENTLY), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.min_timer_exclusive IS
+	'Shortest of waits for a lock EXCLUSIVE (REFRESH MATERIALIZED VIEW CONCURRENTLY), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.avg_timer_exclusive IS
+	'Mean of waits for a lock EXCLUSIVE (REFRESH MATERIALIZED VIEW CONCURRENTLY), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.max_timer_exclusive IS
+	'Longest of waits for a lock EXCLUSIVE (REFRESH MATERIALIZED VIEW CONCURRENTLY), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.count_access_exclusive IS
+	'Number of waits for a lock ACCESS EXCLUSIVE (ALTER TABLE, TRUNCATE, DROP)';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.sum_timer_access_exclusive IS
+	'Total time of waits for a lock ACCESS EXCLUSIVE (ALTER TABLE, TRUNCATE, DROP), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.min_timer_access_exclusive IS
+	'Shortest of waits for a lock ACCESS EXCLUSIVE (ALTER TABLE, TRUNCATE, DROP), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.avg_timer_access_exclusive IS
+	'Mean of waits for a lock ACCESS EXCLUSIVE (ALTER TABLE, TRUNCATE, DROP), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.max_timer_access_exclusive IS
+	'Longest of waits for a lock ACCESS EXCLUSIVE (ALTER TABLE, TRUNCATE, DROP), picoseconds';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.database_oid IS
+	'Its database, as in pg_database; 0 = all databases share it; not in MySQL';
+COMMENT ON COLUMN performance_schema.table_lock_waits_summary_by_table.table_oid IS
+	'The table, as in that database''s pg_class; not in MySQL';
+
+CREATE FOREIGN TABLE performance_schema.mutex_instances (
+	name text,
+	object_instance_begin bigint,
+	locked_by_thread_id bigint
+) SERVER performance_schema OPTIONS (table_name 'mutex_instances');
+COMMENT ON FOREIGN TABLE performance_schema.mutex_instances IS
+	'No rows: the server tells for which kind of lightweight lock a process waits, not for which one of its thousands, nor who holds it; waits by kind are in events_waits_summary_global_by_event_name (wait/synch/lwlock/%)';
+COMMENT ON COLUMN performance_schema.mutex_instances.name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.mutex_instances.object_instance_begin IS
+	'Number of the instance';
+COMMENT ON COLUMN performance_schema.mutex_instances.locked_by_thread_id IS
+	'Thread that holds it';
+
+CREATE FOREIGN TABLE performance_schema.cond_instances (
+	name text,
+	object_instance_begin bigint
+) SERVER performance_schema OPTIONS (table_name 'cond_instances');
+COMMENT ON FOREIGN TABLE performance_schema.cond_instances IS
+	'No rows: the server''s condition variables have no names; waits for them are in events_waits_summary_global_by_event_name (wait/ipc/%)';
+COMMENT ON COLUMN performance_schema.cond_instances.name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.cond_instances.object_instance_begin IS
+	'Number of the instance';
+
+CREATE FOREIGN TABLE performance_schema.interposed_calls (
+	object text,
+	symbol text,
+	patched text,
+	state text,
+	calls bigint
+) SERVER performance_schema OPTIONS (table_name 'interposed_calls');
+COMMENT ON FOREIGN TABLE performance_schema.interposed_calls IS
+	'Which blocking calls of the server can be timed, and why not the others; not in MySQL';
+COMMENT ON COLUMN performance_schema.interposed_calls.object IS
+	'Executable or library whose slot it is';
+COMMENT ON COLUMN performance_schema.interposed_calls.symbol IS
+	'Function of the C library';
+COMMENT ON COLUMN performance_schema.interposed_calls.patched IS
+	'Do calls pass through this extension, in the reader''s own process?';
+COMMENT ON COLUMN performance_schema.interposed_calls.state IS
+	'How that was done, or why it was not';
+COMMENT ON COLUMN performance_schema.interposed_calls.calls IS
+	'Calls that were observed since start, in all processes and from whichever object';
 
 CREATE FOREIGN TABLE performance_schema.lock_waits_history_long (
 	waiting_thread_id bigint,
@@ -2496,7 +3246,7 @@ SELECT
 		ELSE coalesce(d.datname, a.datname, p.database)::text END AS database_name,
 	CASE
 		WHEN l.locktype = 'extend' THEN 'RELATION EXTENSION'
-		WHEN l.object_relation IS NOT NULL THEN
+		WHEN l.relation IS NOT NULL THEN
 			CASE c.relkind
 				WHEN 'r' THEN 'TABLE' WHEN 'p' THEN 'TABLE' WHEN 't' THEN 'TOAST TABLE'
 				WHEN 'i' THEN 'INDEX' WHEN 'I' THEN 'INDEX' WHEN 'S' THEN 'SEQUENCE'
@@ -2509,13 +3259,13 @@ SELECT
 		ELSE 'TRANSACTION'
 	END AS object_type,
 	CASE
-		WHEN l.object_relation IS NOT NULL THEN cn.nspname::text
+		WHEN l.relation IS NOT NULL THEN cn.nspname::text
 		WHEN o.type = 'schema' THEN o.name
 		ELSE o.schema
 	END AS object_schema,
 	CASE
-		WHEN l.object_relation IS NOT NULL THEN
-			coalesce(c.relname, 'oid ' || l.object_relation || l.elsewhere)
+		WHEN l.relation IS NOT NULL THEN
+			coalesce(c.relname, 'oid ' || l.relation || l.elsewhere)
 		WHEN l.locktype = 'object' THEN
 			CASE WHEN o.type = 'schema' THEN NULL ELSE coalesce(
 				o.name, o.identity, l.classid::regclass || ' oid ' || l.objid || l.elsewhere) END
@@ -2632,10 +3382,10 @@ LEFT JOIN pg_class AS b ON b.oid = tree.path[2]
 LEFT JOIN LATERAL (
 	SELECT
 		f.type,
-		CASE WHEN f.schema LIKE '"%' THEN replace(trim('"' FROM f.schema), '""', '"')
-			ELSE f.schema END,
-		CASE WHEN f.name LIKE '"%' THEN replace(trim('"' FROM f.name), '""', '"')
-			ELSE f.name END,
+		CASE WHEN f.schema LIKE '"%'
+			THEN replace(substr(f.schema, 2, length(f.schema) - 2), '""', '"') ELSE f.schema END,
+		CASE WHEN f.name LIKE '"%'
+			THEN replace(substr(f.name, 2, length(f.name) - 2), '""', '"') ELSE f.name END,
 		f.identity
 	FROM pg_identify_object(
 		CASE WHEN l.locktype = 'object' AND l.resolvable AND l.classid IN (
@@ -2682,7 +3432,7 @@ COMMENT ON COLUMN performance_schema.lock_instances.object_name IS
 COMMENT ON COLUMN performance_schema.lock_instances.table_schema IS
 	'Schema of table_name';
 COMMENT ON COLUMN performance_schema.lock_instances.table_name IS
-	'Table that the relation, index, page or row belongs to; the partitioned one';
+	'Table of the relation, page, row, or of the row waited for; the partitioned one';
 COMMENT ON COLUMN performance_schema.lock_instances.partition_name IS
 	'Partition of table_name';
 COMMENT ON COLUMN performance_schema.lock_instances.subpartition_name IS
@@ -2903,7 +3653,7 @@ COMMENT ON COLUMN performance_schema.lock_waits.object_name IS
 COMMENT ON COLUMN performance_schema.lock_waits.table_schema IS
 	'Schema of table_name';
 COMMENT ON COLUMN performance_schema.lock_waits.table_name IS
-	'Table that the relation, index, page or row belongs to; the partitioned one';
+	'Table of the relation, page, row, or of the row waited for; the partitioned one';
 COMMENT ON COLUMN performance_schema.lock_waits.partition_name IS
 	'Partition of table_name';
 COMMENT ON COLUMN performance_schema.lock_waits.subpartition_name IS
@@ -3291,99 +4041,6 @@ COMMENT ON COLUMN sys."x$statement_analysis".p99_latency IS
 	'99 % of executions took less; not in MySQL';
 GRANT SELECT ON sys."x$statement_analysis" TO PUBLIC;
 
--- Statements by total time, for people.
-CREATE VIEW sys.statement_analysis WITH (security_invoker = true) AS
-SELECT
-	sys.format_statement(s.query) AS query,
-	s.db,
-	s.full_scan,
-	s.exec_count,
-	s.err_count,
-	s.warn_count,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.max_latency) AS max_latency,
-	sys.format_time(s.avg_latency) AS avg_latency,
-	sys.format_time(s.lock_latency) AS lock_latency,
-	sys.format_time(s.cpu_latency) AS cpu_latency,
-	s.rows_sent,
-	s.rows_sent_avg,
-	s.rows_examined,
-	s.rows_examined_avg,
-	s.rows_affected,
-	s.rows_affected_avg,
-	s.tmp_tables,
-	s.tmp_disk_tables,
-	s.rows_sorted,
-	s.sort_merge_passes,
-	sys.format_bytes(s.max_controlled_memory) AS max_controlled_memory,
-	sys.format_bytes(s.max_total_memory) AS max_total_memory,
-	s.digest,
-	s.first_seen,
-	s.last_seen,
-	sys.format_time(s.p95_latency) AS p95_latency,
-	sys.format_time(s.p99_latency) AS p99_latency
-FROM sys."x$statement_analysis" AS s
-ORDER BY s.total_latency DESC;
-COMMENT ON VIEW sys.statement_analysis IS
-	'Statements by total time, with units';
-COMMENT ON COLUMN sys.statement_analysis.query IS
-	'Normalised statement';
-COMMENT ON COLUMN sys.statement_analysis.db IS
-	'Database';
-COMMENT ON COLUMN sys.statement_analysis.full_scan IS
-	'* if some execution read a table without an index';
-COMMENT ON COLUMN sys.statement_analysis.exec_count IS
-	'Executions';
-COMMENT ON COLUMN sys.statement_analysis.err_count IS
-	'Executions that failed';
-COMMENT ON COLUMN sys.statement_analysis.warn_count IS
-	'Warnings raised';
-COMMENT ON COLUMN sys.statement_analysis.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.statement_analysis.max_latency IS
-	'Longest execution';
-COMMENT ON COLUMN sys.statement_analysis.avg_latency IS
-	'Mean execution';
-COMMENT ON COLUMN sys.statement_analysis.lock_latency IS
-	'Time spent waiting for locks';
-COMMENT ON COLUMN sys.statement_analysis.cpu_latency IS
-	'Processor time; needs the consumer events_statements_cpu';
-COMMENT ON COLUMN sys.statement_analysis.rows_sent IS
-	'Rows returned';
-COMMENT ON COLUMN sys.statement_analysis.rows_sent_avg IS
-	'Rows returned by one execution';
-COMMENT ON COLUMN sys.statement_analysis.rows_examined IS
-	'Rows read from tables';
-COMMENT ON COLUMN sys.statement_analysis.rows_examined_avg IS
-	'Rows read from tables by one execution';
-COMMENT ON COLUMN sys.statement_analysis.rows_affected IS
-	'Rows changed';
-COMMENT ON COLUMN sys.statement_analysis.rows_affected_avg IS
-	'Rows changed by one execution';
-COMMENT ON COLUMN sys.statement_analysis.tmp_tables IS
-	'Intermediate results';
-COMMENT ON COLUMN sys.statement_analysis.tmp_disk_tables IS
-	'Intermediate results on disk';
-COMMENT ON COLUMN sys.statement_analysis.rows_sorted IS
-	'Rows sorted';
-COMMENT ON COLUMN sys.statement_analysis.sort_merge_passes IS
-	'Sorts that went to disk';
-COMMENT ON COLUMN sys.statement_analysis.max_controlled_memory IS
-	'Always NULL: memory is not measured';
-COMMENT ON COLUMN sys.statement_analysis.max_total_memory IS
-	'Always NULL: memory is not measured';
-COMMENT ON COLUMN sys.statement_analysis.digest IS
-	'SHA-256 of the normalised statement';
-COMMENT ON COLUMN sys.statement_analysis.first_seen IS
-	'When first seen';
-COMMENT ON COLUMN sys.statement_analysis.last_seen IS
-	'When last seen';
-COMMENT ON COLUMN sys.statement_analysis.p95_latency IS
-	'95 % of executions took less; not in MySQL';
-COMMENT ON COLUMN sys.statement_analysis.p99_latency IS
-	'99 % of executions took less; not in MySQL';
-GRANT SELECT ON sys.statement_analysis TO PUBLIC;
-
 -- Who waits for whom on rows and transactions, longest wait first, raw: full texts.
 -- The name is MySQL's. A session that waits for several others has a row for each of them.
 CREATE VIEW sys."x$innodb_lock_waits" WITH (security_invoker = true) AS
@@ -3491,105 +4148,6 @@ COMMENT ON COLUMN sys."x$innodb_lock_waits".sql_kill_blocking_connection IS
 	'Ends the session in the way; a prepared transaction: in its own database';
 GRANT SELECT ON sys."x$innodb_lock_waits" TO PUBLIC;
 
--- Who waits for whom on rows and transactions, longest wait first, for people.
-CREATE VIEW sys.innodb_lock_waits WITH (security_invoker = true) AS
-SELECT
-	s.wait_started,
-	date_trunc('milliseconds', s.wait_age) AS wait_age,
-	s.wait_age_secs,
-	s.locked_table,
-	s.locked_table_schema,
-	s.locked_table_name,
-	s.locked_table_partition,
-	s.locked_table_subpartition,
-	s.locked_index,
-	s.locked_type,
-	s.waiting_trx_id,
-	s.waiting_trx_started,
-	date_trunc('milliseconds', s.waiting_trx_age) AS waiting_trx_age,
-	s.waiting_trx_rows_locked,
-	s.waiting_trx_rows_modified,
-	s.waiting_pid,
-	sys.format_statement(s.waiting_query) AS waiting_query,
-	s.waiting_lock_id,
-	s.waiting_lock_mode,
-	s.blocking_trx_id,
-	s.blocking_pid,
-	sys.format_statement(s.blocking_query) AS blocking_query,
-	s.blocking_lock_id,
-	s.blocking_lock_mode,
-	s.blocking_trx_started,
-	date_trunc('milliseconds', s.blocking_trx_age) AS blocking_trx_age,
-	s.blocking_trx_rows_locked,
-	s.blocking_trx_rows_modified,
-	s.sql_kill_blocking_query,
-	s.sql_kill_blocking_connection
-FROM sys."x$innodb_lock_waits" AS s
-ORDER BY s.wait_started;
-COMMENT ON VIEW sys.innodb_lock_waits IS
-	'Waits for rows and transactions, who is in the way, and how to end it';
-COMMENT ON COLUMN sys.innodb_lock_waits.wait_started IS
-	'When the wait began';
-COMMENT ON COLUMN sys.innodb_lock_waits.wait_age IS
-	'How long it has lasted';
-COMMENT ON COLUMN sys.innodb_lock_waits.wait_age_secs IS
-	'The same in seconds';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_table IS
-	'Table of the row, as SQL spells it; NULL where not known';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_schema IS
-	'Schema of the table';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_name IS
-	'Table of the row that both want; the partitioned one of a partition';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_partition IS
-	'Partition';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_subpartition IS
-	'Partition of a partition, the innermost one';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_index IS
-	'Index, if an index is locked';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_type IS
-	'RECORD, PAGE or TRANSACTION: the end of one is waited for';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_id IS
-	'Transaction that waits; NULL if it has changed nothing';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_started IS
-	'When it began';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_age IS
-	'How long ago';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_rows_locked IS
-	'Always NULL: not counted';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_rows_modified IS
-	'Always NULL: not counted';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_pid IS
-	'Session that waits';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_query IS
-	'Statement that waits, as pg_stat_activity shows it';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_id IS
-	'Lock that is awaited, see data_locks';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_mode IS
-	'Its mode';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_id IS
-	'Transaction in the way';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_pid IS
-	'Session in the way; NULL for a prepared transaction';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_query IS
-	'Statement it runs; NULL if it idles in its transaction';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_lock_id IS
-	'Lock in the way, see data_locks';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_lock_mode IS
-	'Its mode';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_started IS
-	'When that transaction began, or was prepared';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_age IS
-	'How long ago';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_rows_locked IS
-	'Always NULL: not counted';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_rows_modified IS
-	'Always NULL: not counted';
-COMMENT ON COLUMN sys.innodb_lock_waits.sql_kill_blocking_query IS
-	'Ends the statement in the way; without effect while the session idles';
-COMMENT ON COLUMN sys.innodb_lock_waits.sql_kill_blocking_connection IS
-	'Ends the session in the way; a prepared transaction: in its own database';
-GRANT SELECT ON sys.innodb_lock_waits TO PUBLIC;
-
 -- Who waits for whom on tables, longest statement first, raw: full texts.
 -- Everything that pg_class lists counts: tables, indexes, views, sequences.
 CREATE VIEW sys."x$schema_table_lock_waits" WITH (security_invoker = true) AS
@@ -3664,69 +4222,6 @@ COMMENT ON COLUMN sys."x$schema_table_lock_waits".sql_kill_blocking_connection I
 	'Ends the session in the way; a prepared transaction: in its own database';
 GRANT SELECT ON sys."x$schema_table_lock_waits" TO PUBLIC;
 
--- Who waits for whom on tables, longest statement first, for people.
-CREATE VIEW sys.schema_table_lock_waits WITH (security_invoker = true) AS
-SELECT
-	s.object_schema,
-	s.object_name,
-	s.waiting_thread_id,
-	s.waiting_pid,
-	s.waiting_account,
-	s.waiting_lock_type,
-	s.waiting_lock_duration,
-	sys.format_statement(s.waiting_query) AS waiting_query,
-	s.waiting_query_secs,
-	s.waiting_query_rows_affected,
-	s.waiting_query_rows_examined,
-	s.blocking_thread_id,
-	s.blocking_pid,
-	s.blocking_account,
-	s.blocking_lock_type,
-	s.blocking_lock_duration,
-	s.sql_kill_blocking_query,
-	s.sql_kill_blocking_connection
-FROM sys."x$schema_table_lock_waits" AS s
-ORDER BY s.waiting_query_secs DESC;
-COMMENT ON VIEW sys.schema_table_lock_waits IS
-	'Waits for tables, who is in the way, and how to end it';
-COMMENT ON COLUMN sys.schema_table_lock_waits.object_schema IS
-	'Schema of the table';
-COMMENT ON COLUMN sys.schema_table_lock_waits.object_name IS
-	'Table; in other databases its oid';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_thread_id IS
-	'Thread that waits';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_pid IS
-	'Session that waits';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_account IS
-	'Its user and client host';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_type IS
-	'Mode that it wants';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_duration IS
-	'How long it would hold the lock';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query IS
-	'Statement that waits, as pg_stat_activity shows it';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_secs IS
-	'Seconds since it began';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_rows_affected IS
-	'Rows changed by it so far';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_rows_examined IS
-	'Rows read by it so far';
-COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_thread_id IS
-	'Thread in the way';
-COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_pid IS
-	'Session in the way; NULL for a prepared transaction';
-COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_account IS
-	'Its user and client host';
-COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_lock_type IS
-	'Mode that it holds, or asked for earlier';
-COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_lock_duration IS
-	'How long it holds the lock';
-COMMENT ON COLUMN sys.schema_table_lock_waits.sql_kill_blocking_query IS
-	'Ends the statement in the way; without effect while the session idles';
-COMMENT ON COLUMN sys.schema_table_lock_waits.sql_kill_blocking_connection IS
-	'Ends the session in the way; a prepared transaction: in its own database';
-GRANT SELECT ON sys.schema_table_lock_waits TO PUBLIC;
-
 -- Who blocks whom now, as a tree, raw: full texts. Not in MySQL.
 --
 -- Each session that waits, and each one that blocks others without waiting itself, is here once. One
@@ -3750,14 +4245,18 @@ WITH RECURSIVE waits AS MATERIALIZED (
 	SELECT DISTINCT ON (waiter)
 		w.waiter, w.wait_started, w.locktype, w.requesting_lock_mode,
 		CASE w.locktype
+			WHEN 'transactionid' THEN concat_ws(' of ', 'transaction ' || w.lock_data, o.name)
+			WHEN 'virtualxid' THEN 'transaction ' || w.lock_data
 			WHEN 'tuple' THEN 'row ' || w.lock_data || ' of ' || o.name
 			WHEN 'page' THEN w.lock_data || ' of ' || o.name
 			WHEN 'advisory' THEN 'advisory lock ' || o.name
-			ELSE concat_ws(' of ', lower(w.object_type) || coalesce(' ' || w.lock_data, ''), o.name)
+			ELSE concat_ws(' ', lower(w.object_type), o.name, w.lock_data)
 		END AS object
 	FROM waits AS w
-	CROSS JOIN LATERAL (SELECT CASE WHEN w.object_schema IS NULL THEN w.object_name
-		ELSE concat_ws('.', quote_ident(w.object_schema), quote_ident(w.object_name)) END) AS o (name)
+	CROSS JOIN LATERAL (SELECT
+		coalesce(w.object_schema, w.table_schema), coalesce(w.object_name, w.table_name)) AS n (s, o)
+	CROSS JOIN LATERAL (SELECT CASE WHEN n.s IS NULL THEN n.o
+		ELSE concat_ws('.', quote_ident(n.s), quote_ident(n.o)) END) AS o (name)
 	ORDER BY w.waiter, w.wait_started
 ), edges AS MATERIALIZED (
 	SELECT waiter, blocker, bool_or(hard) AS hard, min(label) AS label,
@@ -3891,6 +4390,1038 @@ COMMENT ON COLUMN sys."x$lock_tree".sql_kill_connection IS
 	'Ends it; a prepared transaction: in its own database';
 GRANT SELECT ON sys."x$lock_tree" TO PUBLIC;
 
+-- File I/O per table of this database, raw: its indexes and TOAST table included. A part of
+-- schema_table_statistics. file_summary_by_instance knows which relation a file holds.
+CREATE VIEW sys."x$ps_schema_table_statistics_io" WITH (security_invoker = true) AS
+SELECT
+	n.nspname::text AS table_schema,
+	t.relname::text AS table_name,
+	sum(f.count_read) AS count_read,
+	sum(f.sum_number_of_bytes_read) AS sum_number_of_bytes_read,
+	sum(f.sum_timer_read) AS sum_timer_read,
+	sum(f.count_write) AS count_write,
+	sum(f.sum_number_of_bytes_write) AS sum_number_of_bytes_write,
+	sum(f.sum_timer_write) AS sum_timer_write,
+	sum(f.count_misc) AS count_misc,
+	sum(f.sum_timer_misc) AS sum_timer_misc
+FROM performance_schema.file_summary_by_instance AS f
+JOIN (
+	SELECT quote_ident(cn.nspname) || '.' || quote_ident(c.relname),
+		coalesce(o.oid, i.indrelid, c.oid)
+	FROM pg_class AS c
+	JOIN pg_namespace AS cn ON cn.oid = c.relnamespace
+	LEFT JOIN pg_index AS i ON i.indexrelid = c.oid
+	LEFT JOIN pg_class AS o ON o.reltoastrelid = coalesce(i.indrelid, c.oid)) AS r (name, table_oid)
+	ON r.name = f.relation_name
+JOIN pg_class AS t ON t.oid = r.table_oid
+JOIN pg_namespace AS n ON n.oid = t.relnamespace
+GROUP BY n.nspname, t.relname;
+COMMENT ON VIEW sys."x$ps_schema_table_statistics_io" IS
+	'File I/O per table of this database, indexes and TOAST included';
+COMMENT ON COLUMN sys."x$ps_schema_table_statistics_io".table_schema IS
+	'Schema';
+COMMENT ON COLUMN sys."x$ps_schema_table_statistics_io".table_name IS
+	'Table';
+COMMENT ON COLUMN sys."x$ps_schema_table_statistics_io".count_read IS
+	'Reads';
+COMMENT ON COLUMN sys."x$ps_schema_table_statistics_io".sum_number_of_bytes_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys."x$ps_schema_table_statistics_io".sum_timer_read IS
+	'Time of reads, picoseconds';
+COMMENT ON COLUMN sys."x$ps_schema_table_statistics_io".count_write IS
+	'Writes';
+COMMENT ON COLUMN sys."x$ps_schema_table_statistics_io".sum_number_of_bytes_write IS
+	'Bytes written';
+COMMENT ON COLUMN sys."x$ps_schema_table_statistics_io".sum_timer_write IS
+	'Time of writes, picoseconds';
+COMMENT ON COLUMN sys."x$ps_schema_table_statistics_io".count_misc IS
+	'Other operations';
+COMMENT ON COLUMN sys."x$ps_schema_table_statistics_io".sum_timer_misc IS
+	'Time of other operations, picoseconds';
+GRANT SELECT ON sys."x$ps_schema_table_statistics_io" TO PUBLIC;
+
+-- File I/O per thread, by total time, raw.
+CREATE VIEW sys."x$io_by_thread_by_latency" WITH (security_invoker = true) AS
+SELECT
+	CASE WHEN t.processlist_id IS NULL THEN coalesce(split_part(t.name, '/', 3), 'ended')
+		ELSE concat(t.processlist_user, '@', t.processlist_host) END AS user_name,
+	sum(w.count_star) AS total,
+	sum(w.sum_timer_wait) AS total_latency,
+	min(w.min_timer_wait) AS min_latency,
+	coalesce(round(sum(w.sum_timer_wait) / nullif(sum(w.count_star), 0)), 0) AS avg_latency,
+	max(w.max_timer_wait) AS max_latency,
+	w.thread_id,
+	t.processlist_id
+FROM performance_schema.events_waits_summary_by_thread_by_event_name AS w
+LEFT JOIN performance_schema.threads AS t ON t.thread_id = w.thread_id
+WHERE w.event_name LIKE 'wait/io/file/%' AND w.sum_timer_wait > 0
+GROUP BY w.thread_id, t.processlist_id, t.name, t.processlist_user, t.processlist_host
+ORDER BY total_latency DESC;
+COMMENT ON VIEW sys."x$io_by_thread_by_latency" IS
+	'File I/O per thread, by total time; times in picoseconds';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".user_name IS
+	'User and client host, or what the process does';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".total IS
+	'Operations';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".min_latency IS
+	'Shortest operation, picoseconds';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".avg_latency IS
+	'Mean operation, picoseconds';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".max_latency IS
+	'Longest operation, picoseconds';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".thread_id IS
+	'Thread';
+COMMENT ON COLUMN sys."x$io_by_thread_by_latency".processlist_id IS
+	'Process id of a session; NULL for other processes';
+GRANT SELECT ON sys."x$io_by_thread_by_latency" TO PUBLIC;
+
+-- File I/O per file, by bytes, raw.
+CREATE VIEW sys."x$io_global_by_file_by_bytes" WITH (security_invoker = true) AS
+SELECT
+	f.file_name AS file,
+	f.count_read,
+	f.sum_number_of_bytes_read AS total_read,
+	coalesce(round(f.sum_number_of_bytes_read::numeric / nullif(f.count_read, 0)), 0) AS avg_read,
+	f.count_write,
+	f.sum_number_of_bytes_write AS total_written,
+	coalesce(round(f.sum_number_of_bytes_write::numeric / nullif(f.count_write, 0)), 0) AS avg_write,
+	f.sum_number_of_bytes_read + f.sum_number_of_bytes_write AS total,
+	coalesce(round(100.0 * f.sum_number_of_bytes_write
+		/ nullif(f.sum_number_of_bytes_read + f.sum_number_of_bytes_write, 0), 2), 0) AS write_pct,
+	f.relation_name
+FROM performance_schema.file_summary_by_instance AS f
+ORDER BY total DESC;
+COMMENT ON VIEW sys."x$io_global_by_file_by_bytes" IS
+	'File I/O per file, by bytes; in bytes';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_bytes".file IS
+	'Path from the data directory';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_bytes".count_read IS
+	'Reads';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_bytes".total_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_bytes".avg_read IS
+	'Bytes of one read';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_bytes".count_write IS
+	'Writes';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_bytes".total_written IS
+	'Bytes written';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_bytes".avg_write IS
+	'Bytes of one write';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_bytes".total IS
+	'Bytes read and written';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_bytes".write_pct IS
+	'Per cent of the bytes that were written';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_bytes".relation_name IS
+	'Table or index that the file holds, of this database; not in MySQL';
+GRANT SELECT ON sys."x$io_global_by_file_by_bytes" TO PUBLIC;
+
+-- File I/O per file, by total time, raw.
+CREATE VIEW sys."x$io_global_by_file_by_latency" WITH (security_invoker = true) AS
+SELECT
+	f.file_name AS file,
+	f.count_star AS total,
+	f.sum_timer_wait AS total_latency,
+	f.count_read,
+	f.sum_timer_read AS read_latency,
+	f.count_write,
+	f.sum_timer_write AS write_latency,
+	f.count_misc,
+	f.sum_timer_misc AS misc_latency,
+	f.relation_name
+FROM performance_schema.file_summary_by_instance AS f
+ORDER BY total_latency DESC;
+COMMENT ON VIEW sys."x$io_global_by_file_by_latency" IS
+	'File I/O per file, by total time; times in picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_latency".file IS
+	'Path from the data directory';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_latency".total IS
+	'Operations';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_latency".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_latency".count_read IS
+	'Reads';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_latency".read_latency IS
+	'Time of reads, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_latency".count_write IS
+	'Writes';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_latency".write_latency IS
+	'Time of writes, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_latency".count_misc IS
+	'Other operations: open, close, sync, stat';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_latency".misc_latency IS
+	'Time of other operations, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_file_by_latency".relation_name IS
+	'Table or index that the file holds, of this database; not in MySQL';
+GRANT SELECT ON sys."x$io_global_by_file_by_latency" TO PUBLIC;
+
+-- File I/O per event name, by bytes, raw.
+CREATE VIEW sys."x$io_global_by_wait_by_bytes" WITH (security_invoker = true) AS
+SELECT
+	replace(f.event_name, 'wait/io/file/', '') AS event_name,
+	f.count_star AS total,
+	f.sum_timer_wait AS total_latency,
+	f.min_timer_wait AS min_latency,
+	f.avg_timer_wait AS avg_latency,
+	f.max_timer_wait AS max_latency,
+	f.count_read,
+	f.sum_number_of_bytes_read AS total_read,
+	coalesce(round(f.sum_number_of_bytes_read::numeric / nullif(f.count_read, 0)), 0) AS avg_read,
+	f.count_write,
+	f.sum_number_of_bytes_write AS total_written,
+	coalesce(round(f.sum_number_of_bytes_write::numeric / nullif(f.count_write, 0)), 0) AS avg_written,
+	f.sum_number_of_bytes_read + f.sum_number_of_bytes_write AS total_requested
+FROM performance_schema.file_summary_by_event_name AS f
+WHERE f.event_name LIKE 'wait/io/file/%' AND f.count_star > 0
+ORDER BY total_requested DESC;
+COMMENT ON VIEW sys."x$io_global_by_wait_by_bytes" IS
+	'File I/O per event name, by bytes; times in picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".event_name IS
+	'Event, without wait/io/file/';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".total IS
+	'Operations';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".min_latency IS
+	'Shortest operation, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".avg_latency IS
+	'Mean operation, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".max_latency IS
+	'Longest operation, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".count_read IS
+	'Reads';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".total_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".avg_read IS
+	'Bytes of one read';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".count_write IS
+	'Writes';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".total_written IS
+	'Bytes written';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".avg_written IS
+	'Bytes of one write';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".total_requested IS
+	'Bytes read and written';
+GRANT SELECT ON sys."x$io_global_by_wait_by_bytes" TO PUBLIC;
+
+-- File I/O per event name, by total time, raw.
+CREATE VIEW sys."x$io_global_by_wait_by_latency" WITH (security_invoker = true) AS
+SELECT
+	replace(f.event_name, 'wait/io/file/', '') AS event_name,
+	f.count_star AS total,
+	f.sum_timer_wait AS total_latency,
+	f.avg_timer_wait AS avg_latency,
+	f.max_timer_wait AS max_latency,
+	f.sum_timer_read AS read_latency,
+	f.sum_timer_write AS write_latency,
+	f.sum_timer_misc AS misc_latency,
+	f.count_read,
+	f.sum_number_of_bytes_read AS total_read,
+	coalesce(round(f.sum_number_of_bytes_read::numeric / nullif(f.count_read, 0)), 0) AS avg_read,
+	f.count_write,
+	f.sum_number_of_bytes_write AS total_written,
+	coalesce(round(f.sum_number_of_bytes_write::numeric / nullif(f.count_write, 0)), 0) AS avg_written
+FROM performance_schema.file_summary_by_event_name AS f
+WHERE f.event_name LIKE 'wait/io/file/%' AND f.count_star > 0
+ORDER BY total_latency DESC;
+COMMENT ON VIEW sys."x$io_global_by_wait_by_latency" IS
+	'File I/O per event name, by total time; times in picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".event_name IS
+	'Event, without wait/io/file/';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".total IS
+	'Operations';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".avg_latency IS
+	'Mean operation, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".max_latency IS
+	'Longest operation, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".read_latency IS
+	'Time of reads, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".write_latency IS
+	'Time of writes, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".misc_latency IS
+	'Time of other operations, picoseconds';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".count_read IS
+	'Reads';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".total_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".avg_read IS
+	'Bytes of one read';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".count_write IS
+	'Writes';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".total_written IS
+	'Bytes written';
+COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".avg_written IS
+	'Bytes of one write';
+GRANT SELECT ON sys."x$io_global_by_wait_by_latency" TO PUBLIC;
+
+-- The newest file I/O, in the order of time, raw.
+-- Needs the consumer events_waits_history_long.
+CREATE VIEW sys."x$latest_file_io" WITH (security_invoker = true) AS
+SELECT
+	CASE WHEN t.processlist_id IS NULL
+		THEN concat(coalesce(split_part(t.name, '/', 3), 'ended'), ':', e.thread_id)
+		ELSE concat(t.processlist_user, '@', t.processlist_host, ':', t.processlist_id) END AS thread,
+	e.object_name AS file,
+	e.timer_wait AS latency,
+	e.operation,
+	e.number_of_bytes AS requested
+FROM performance_schema.events_waits_history_long AS e
+LEFT JOIN performance_schema.threads AS t ON t.thread_id = e.thread_id
+WHERE e.event_name LIKE 'wait/io/file/%' AND e.object_name IS NOT NULL
+ORDER BY e.timer_start;
+COMMENT ON VIEW sys."x$latest_file_io" IS
+	'The newest file I/O, in the order of time; consumer events_waits_history_long; times in picoseconds';
+COMMENT ON COLUMN sys."x$latest_file_io".thread IS
+	'User, client host and process id; what another process does and its thread';
+COMMENT ON COLUMN sys."x$latest_file_io".file IS
+	'Path from the data directory';
+COMMENT ON COLUMN sys."x$latest_file_io".latency IS
+	'Time, picoseconds';
+COMMENT ON COLUMN sys."x$latest_file_io".operation IS
+	'What was done';
+COMMENT ON COLUMN sys."x$latest_file_io".requested IS
+	'Bytes';
+GRANT SELECT ON sys."x$latest_file_io" TO PUBLIC;
+
+-- Waits per event name, by total time, raw; without idle.
+CREATE VIEW sys."x$waits_global_by_latency" WITH (security_invoker = true) AS
+SELECT
+	w.event_name AS events,
+	w.count_star AS total,
+	w.sum_timer_wait AS total_latency,
+	w.avg_timer_wait AS avg_latency,
+	w.max_timer_wait AS max_latency
+FROM performance_schema.events_waits_summary_global_by_event_name AS w
+WHERE w.event_name <> 'idle' AND w.sum_timer_wait > 0
+ORDER BY total_latency DESC;
+COMMENT ON VIEW sys."x$waits_global_by_latency" IS
+	'Waits per event name, by total time; without idle; times in picoseconds';
+COMMENT ON COLUMN sys."x$waits_global_by_latency".events IS
+	'Event';
+COMMENT ON COLUMN sys."x$waits_global_by_latency".total IS
+	'Waits';
+COMMENT ON COLUMN sys."x$waits_global_by_latency".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$waits_global_by_latency".avg_latency IS
+	'Mean wait, picoseconds';
+COMMENT ON COLUMN sys."x$waits_global_by_latency".max_latency IS
+	'Longest wait, picoseconds';
+GRANT SELECT ON sys."x$waits_global_by_latency" TO PUBLIC;
+
+-- Waits per user, by total time, raw; without idle.
+CREATE VIEW sys."x$waits_by_user_by_latency" WITH (security_invoker = true) AS
+SELECT
+	coalesce(w.user_name, 'background') AS user_name,
+	w.event_name AS event,
+	w.count_star AS total,
+	w.sum_timer_wait AS total_latency,
+	w.avg_timer_wait AS avg_latency,
+	w.max_timer_wait AS max_latency
+FROM performance_schema.events_waits_summary_by_user_by_event_name AS w
+WHERE w.event_name <> 'idle' AND w.sum_timer_wait > 0
+ORDER BY user_name, total_latency DESC;
+COMMENT ON VIEW sys."x$waits_by_user_by_latency" IS
+	'Waits per user, by total time; without idle; times in picoseconds';
+COMMENT ON COLUMN sys."x$waits_by_user_by_latency".user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys."x$waits_by_user_by_latency".event IS
+	'Event';
+COMMENT ON COLUMN sys."x$waits_by_user_by_latency".total IS
+	'Waits';
+COMMENT ON COLUMN sys."x$waits_by_user_by_latency".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$waits_by_user_by_latency".avg_latency IS
+	'Mean wait, picoseconds';
+COMMENT ON COLUMN sys."x$waits_by_user_by_latency".max_latency IS
+	'Longest wait, picoseconds';
+GRANT SELECT ON sys."x$waits_by_user_by_latency" TO PUBLIC;
+
+-- Waits per client host, by total time, raw; without idle.
+CREATE VIEW sys."x$waits_by_host_by_latency" WITH (security_invoker = true) AS
+SELECT
+	coalesce(w.host, 'background') AS host,
+	w.event_name AS event,
+	w.count_star AS total,
+	w.sum_timer_wait AS total_latency,
+	w.avg_timer_wait AS avg_latency,
+	w.max_timer_wait AS max_latency
+FROM performance_schema.events_waits_summary_by_host_by_event_name AS w
+WHERE w.event_name <> 'idle' AND w.sum_timer_wait > 0
+ORDER BY host, total_latency DESC;
+COMMENT ON VIEW sys."x$waits_by_host_by_latency" IS
+	'Waits per client host, by total time; without idle; times in picoseconds';
+COMMENT ON COLUMN sys."x$waits_by_host_by_latency".host IS
+	'Client host; background = processes without client';
+COMMENT ON COLUMN sys."x$waits_by_host_by_latency".event IS
+	'Event';
+COMMENT ON COLUMN sys."x$waits_by_host_by_latency".total IS
+	'Waits';
+COMMENT ON COLUMN sys."x$waits_by_host_by_latency".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$waits_by_host_by_latency".avg_latency IS
+	'Mean wait, picoseconds';
+COMMENT ON COLUMN sys."x$waits_by_host_by_latency".max_latency IS
+	'Longest wait, picoseconds';
+GRANT SELECT ON sys."x$waits_by_host_by_latency" TO PUBLIC;
+
+-- Waits per class, by total time, raw; without idle.
+CREATE VIEW sys."x$wait_classes_global_by_latency" WITH (security_invoker = true) AS
+SELECT
+	substring(w.event_name FROM '^[^/]*/[^/]*/[^/]*') AS event_class,
+	sum(w.count_star) AS total,
+	sum(w.sum_timer_wait) AS total_latency,
+	min(w.min_timer_wait) AS min_latency,
+	coalesce(round(sum(w.sum_timer_wait) / nullif(sum(w.count_star), 0)), 0) AS avg_latency,
+	max(w.max_timer_wait) AS max_latency
+FROM performance_schema.events_waits_summary_global_by_event_name AS w
+WHERE w.event_name <> 'idle' AND w.sum_timer_wait > 0
+GROUP BY event_class
+ORDER BY total_latency DESC;
+COMMENT ON VIEW sys."x$wait_classes_global_by_latency" IS
+	'Waits per class, by total time; without idle; times in picoseconds';
+COMMENT ON COLUMN sys."x$wait_classes_global_by_latency".event_class IS
+	'Class: the first three parts of the event name';
+COMMENT ON COLUMN sys."x$wait_classes_global_by_latency".total IS
+	'Waits';
+COMMENT ON COLUMN sys."x$wait_classes_global_by_latency".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$wait_classes_global_by_latency".min_latency IS
+	'Shortest wait, picoseconds';
+COMMENT ON COLUMN sys."x$wait_classes_global_by_latency".avg_latency IS
+	'Mean wait, picoseconds';
+COMMENT ON COLUMN sys."x$wait_classes_global_by_latency".max_latency IS
+	'Longest wait, picoseconds';
+GRANT SELECT ON sys."x$wait_classes_global_by_latency" TO PUBLIC;
+
+-- Waits per class, by mean time, raw; without idle.
+CREATE VIEW sys."x$wait_classes_global_by_avg_latency" WITH (security_invoker = true) AS
+SELECT
+	substring(w.event_name FROM '^[^/]*/[^/]*/[^/]*') AS event_class,
+	sum(w.count_star) AS total,
+	sum(w.sum_timer_wait) AS total_latency,
+	min(w.min_timer_wait) AS min_latency,
+	coalesce(round(sum(w.sum_timer_wait) / nullif(sum(w.count_star), 0)), 0) AS avg_latency,
+	max(w.max_timer_wait) AS max_latency
+FROM performance_schema.events_waits_summary_global_by_event_name AS w
+WHERE w.event_name <> 'idle' AND w.sum_timer_wait > 0
+GROUP BY event_class
+ORDER BY avg_latency DESC;
+COMMENT ON VIEW sys."x$wait_classes_global_by_avg_latency" IS
+	'Waits per class, by mean time; without idle; times in picoseconds';
+COMMENT ON COLUMN sys."x$wait_classes_global_by_avg_latency".event_class IS
+	'Class: the first three parts of the event name';
+COMMENT ON COLUMN sys."x$wait_classes_global_by_avg_latency".total IS
+	'Waits';
+COMMENT ON COLUMN sys."x$wait_classes_global_by_avg_latency".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$wait_classes_global_by_avg_latency".min_latency IS
+	'Shortest wait, picoseconds';
+COMMENT ON COLUMN sys."x$wait_classes_global_by_avg_latency".avg_latency IS
+	'Mean wait, picoseconds';
+COMMENT ON COLUMN sys."x$wait_classes_global_by_avg_latency".max_latency IS
+	'Longest wait, picoseconds';
+GRANT SELECT ON sys."x$wait_classes_global_by_avg_latency" TO PUBLIC;
+
+-- File I/O per user, raw.
+CREATE VIEW sys."x$user_summary_by_file_io" WITH (security_invoker = true) AS
+SELECT
+	coalesce(w.user_name, 'background') AS user_name,
+	sum(w.count_star) AS ios,
+	sum(w.sum_timer_wait) AS io_latency
+FROM performance_schema.events_waits_summary_by_user_by_event_name AS w
+WHERE w.event_name LIKE 'wait/io/file/%'
+GROUP BY w.user_name
+ORDER BY io_latency DESC;
+COMMENT ON VIEW sys."x$user_summary_by_file_io" IS
+	'File I/O per user; times in picoseconds';
+COMMENT ON COLUMN sys."x$user_summary_by_file_io".user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys."x$user_summary_by_file_io".ios IS
+	'Operations';
+COMMENT ON COLUMN sys."x$user_summary_by_file_io".io_latency IS
+	'Total time, picoseconds';
+GRANT SELECT ON sys."x$user_summary_by_file_io" TO PUBLIC;
+
+-- File I/O per user and event name, raw.
+CREATE VIEW sys."x$user_summary_by_file_io_type" WITH (security_invoker = true) AS
+SELECT
+	coalesce(w.user_name, 'background') AS user_name,
+	w.event_name,
+	w.count_star AS total,
+	w.sum_timer_wait AS latency,
+	w.max_timer_wait AS max_latency
+FROM performance_schema.events_waits_summary_by_user_by_event_name AS w
+WHERE w.event_name LIKE 'wait/io/file/%' AND w.count_star > 0
+ORDER BY user_name, latency DESC;
+COMMENT ON VIEW sys."x$user_summary_by_file_io_type" IS
+	'File I/O per user and event name; times in picoseconds';
+COMMENT ON COLUMN sys."x$user_summary_by_file_io_type".user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys."x$user_summary_by_file_io_type".event_name IS
+	'Event';
+COMMENT ON COLUMN sys."x$user_summary_by_file_io_type".total IS
+	'Operations';
+COMMENT ON COLUMN sys."x$user_summary_by_file_io_type".latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$user_summary_by_file_io_type".max_latency IS
+	'Longest operation, picoseconds';
+GRANT SELECT ON sys."x$user_summary_by_file_io_type" TO PUBLIC;
+
+-- File I/O per client host, raw.
+CREATE VIEW sys."x$host_summary_by_file_io" WITH (security_invoker = true) AS
+SELECT
+	coalesce(w.host, 'background') AS host,
+	sum(w.count_star) AS ios,
+	sum(w.sum_timer_wait) AS io_latency
+FROM performance_schema.events_waits_summary_by_host_by_event_name AS w
+WHERE w.event_name LIKE 'wait/io/file/%'
+GROUP BY w.host
+ORDER BY io_latency DESC;
+COMMENT ON VIEW sys."x$host_summary_by_file_io" IS
+	'File I/O per client host; times in picoseconds';
+COMMENT ON COLUMN sys."x$host_summary_by_file_io".host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys."x$host_summary_by_file_io".ios IS
+	'Operations';
+COMMENT ON COLUMN sys."x$host_summary_by_file_io".io_latency IS
+	'Total time, picoseconds';
+GRANT SELECT ON sys."x$host_summary_by_file_io" TO PUBLIC;
+
+-- File I/O per client host and event name, raw.
+CREATE VIEW sys."x$host_summary_by_file_io_type" WITH (security_invoker = true) AS
+SELECT
+	coalesce(w.host, 'background') AS host,
+	w.event_name,
+	w.count_star AS total,
+	w.sum_timer_wait AS total_latency,
+	w.max_timer_wait AS max_latency
+FROM performance_schema.events_waits_summary_by_host_by_event_name AS w
+WHERE w.event_name LIKE 'wait/io/file/%' AND w.count_star > 0
+ORDER BY host, total_latency DESC;
+COMMENT ON VIEW sys."x$host_summary_by_file_io_type" IS
+	'File I/O per client host and event name; times in picoseconds';
+COMMENT ON COLUMN sys."x$host_summary_by_file_io_type".host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys."x$host_summary_by_file_io_type".event_name IS
+	'Event';
+COMMENT ON COLUMN sys."x$host_summary_by_file_io_type".total IS
+	'Operations';
+COMMENT ON COLUMN sys."x$host_summary_by_file_io_type".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$host_summary_by_file_io_type".max_latency IS
+	'Longest operation, picoseconds';
+GRANT SELECT ON sys."x$host_summary_by_file_io_type" TO PUBLIC;
+
+-- Rows and file I/O per table, by total time, raw.
+-- File I/O is known for tables of this database: it includes that of indexes and TOAST tables.
+CREATE VIEW sys."x$schema_table_statistics" WITH (security_invoker = true) AS
+SELECT
+	s.object_schema AS table_schema,
+	s.object_name AS table_name,
+	s.sum_timer_wait AS total_latency,
+	s.count_fetch AS rows_fetched,
+	s.sum_timer_fetch AS fetch_latency,
+	s.count_insert AS rows_inserted,
+	s.sum_timer_insert AS insert_latency,
+	s.count_update AS rows_updated,
+	s.sum_timer_update AS update_latency,
+	s.count_delete AS rows_deleted,
+	s.sum_timer_delete AS delete_latency,
+	f.count_read AS io_read_requests,
+	f.sum_number_of_bytes_read AS io_read,
+	f.sum_timer_read AS io_read_latency,
+	f.count_write AS io_write_requests,
+	f.sum_number_of_bytes_write AS io_write,
+	f.sum_timer_write AS io_write_latency,
+	f.count_misc AS io_misc_requests,
+	f.sum_timer_misc AS io_misc_latency,
+	CASE WHEN s.database_oid <> 0 THEN coalesce(d.datname, s.database_oid::text)
+	END AS database_name
+FROM performance_schema.table_io_waits_summary_by_table AS s
+LEFT JOIN pg_database AS d ON d.oid = s.database_oid::oid
+LEFT JOIN sys."x$ps_schema_table_statistics_io" AS f
+	ON f.table_schema = s.object_schema AND f.table_name = s.object_name
+	AND (s.database_oid = 0 OR d.datname = current_database())
+ORDER BY total_latency DESC;
+COMMENT ON VIEW sys."x$schema_table_statistics" IS
+	'Rows and file I/O per table, by total time; times in picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics".table_schema IS
+	'Schema';
+COMMENT ON COLUMN sys."x$schema_table_statistics".table_name IS
+	'Table';
+COMMENT ON COLUMN sys."x$schema_table_statistics".total_latency IS
+	'Time for all rows, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics".rows_fetched IS
+	'Rows read';
+COMMENT ON COLUMN sys."x$schema_table_statistics".fetch_latency IS
+	'Time to have rows read, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics".rows_inserted IS
+	'Rows inserted';
+COMMENT ON COLUMN sys."x$schema_table_statistics".insert_latency IS
+	'Time to have rows inserted, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics".rows_updated IS
+	'Rows updated';
+COMMENT ON COLUMN sys."x$schema_table_statistics".update_latency IS
+	'Time to have rows updated, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics".rows_deleted IS
+	'Rows deleted';
+COMMENT ON COLUMN sys."x$schema_table_statistics".delete_latency IS
+	'Time to have rows deleted, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics".io_read_requests IS
+	'Reads of its files; NULL in other databases';
+COMMENT ON COLUMN sys."x$schema_table_statistics".io_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys."x$schema_table_statistics".io_read_latency IS
+	'Time of reads, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics".io_write_requests IS
+	'Writes';
+COMMENT ON COLUMN sys."x$schema_table_statistics".io_write IS
+	'Bytes written';
+COMMENT ON COLUMN sys."x$schema_table_statistics".io_write_latency IS
+	'Time of writes, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics".io_misc_requests IS
+	'Other operations: open, close, sync, stat';
+COMMENT ON COLUMN sys."x$schema_table_statistics".io_misc_latency IS
+	'Time of other operations, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics".database_name IS
+	'Its database, NULL = shared by all; not in MySQL';
+GRANT SELECT ON sys."x$schema_table_statistics" TO PUBLIC;
+
+-- Rows per index, by total time, raw.
+CREATE VIEW sys."x$schema_index_statistics" WITH (security_invoker = true) AS
+SELECT
+	s.object_schema AS table_schema,
+	s.object_name AS table_name,
+	s.index_name,
+	s.count_fetch AS rows_selected,
+	s.sum_timer_fetch AS select_latency,
+	s.count_insert AS rows_inserted,
+	s.sum_timer_insert AS insert_latency,
+	s.count_update AS rows_updated,
+	s.sum_timer_update AS update_latency,
+	s.count_delete AS rows_deleted,
+	s.sum_timer_delete AS delete_latency,
+	CASE WHEN s.database_oid <> 0 THEN coalesce(d.datname, s.database_oid::text)
+	END AS database_name
+FROM performance_schema.table_io_waits_summary_by_index_usage AS s
+LEFT JOIN pg_database AS d ON d.oid = s.database_oid::oid
+WHERE s.index_name IS NOT NULL
+ORDER BY s.sum_timer_wait DESC;
+COMMENT ON VIEW sys."x$schema_index_statistics" IS
+	'Rows per index, by total time; times in picoseconds';
+COMMENT ON COLUMN sys."x$schema_index_statistics".table_schema IS
+	'Schema';
+COMMENT ON COLUMN sys."x$schema_index_statistics".table_name IS
+	'Table';
+COMMENT ON COLUMN sys."x$schema_index_statistics".index_name IS
+	'Index';
+COMMENT ON COLUMN sys."x$schema_index_statistics".rows_selected IS
+	'Rows read by it';
+COMMENT ON COLUMN sys."x$schema_index_statistics".select_latency IS
+	'Time to have rows read by it, picoseconds';
+COMMENT ON COLUMN sys."x$schema_index_statistics".rows_inserted IS
+	'Rows inserted';
+COMMENT ON COLUMN sys."x$schema_index_statistics".insert_latency IS
+	'Time to have rows inserted, picoseconds';
+COMMENT ON COLUMN sys."x$schema_index_statistics".rows_updated IS
+	'Rows found by it and updated';
+COMMENT ON COLUMN sys."x$schema_index_statistics".update_latency IS
+	'Time to have rows found by it and updated, picoseconds';
+COMMENT ON COLUMN sys."x$schema_index_statistics".rows_deleted IS
+	'Rows found by it and deleted';
+COMMENT ON COLUMN sys."x$schema_index_statistics".delete_latency IS
+	'Time to have rows found by it and deleted, picoseconds';
+COMMENT ON COLUMN sys."x$schema_index_statistics".database_name IS
+	'Its database, NULL = shared by all; not in MySQL';
+GRANT SELECT ON sys."x$schema_index_statistics" TO PUBLIC;
+
+-- Tables read without an index, most rows first, raw.
+CREATE VIEW sys."x$schema_tables_with_full_table_scans" WITH (security_invoker = true) AS
+SELECT
+	s.object_schema,
+	s.object_name,
+	s.count_read AS rows_full_scanned,
+	s.sum_timer_read AS latency,
+	CASE WHEN s.database_oid <> 0 THEN coalesce(d.datname, s.database_oid::text)
+	END AS database_name
+FROM performance_schema.table_io_waits_summary_by_index_usage AS s
+LEFT JOIN pg_database AS d ON d.oid = s.database_oid::oid
+WHERE s.index_name IS NULL AND s.count_read > 0
+ORDER BY rows_full_scanned DESC;
+COMMENT ON VIEW sys."x$schema_tables_with_full_table_scans" IS
+	'Tables read without an index, most rows first; times in picoseconds';
+COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".object_schema IS
+	'Schema';
+COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".object_name IS
+	'Table';
+COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".rows_full_scanned IS
+	'Rows read so';
+COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".latency IS
+	'Time for them, picoseconds';
+COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".database_name IS
+	'Its database, NULL = shared by all; not in MySQL';
+GRANT SELECT ON sys."x$schema_tables_with_full_table_scans" TO PUBLIC;
+
+-- Where the time of statements went, by total time, raw. Not in MySQL.
+-- Waits of nested statements count for the statement around them too, as their time does. Table I/O
+-- (wait/io/table) contains other waits and processor time: digests are not charged with it. What
+-- instruments and consumers do not record ends up in the rest.
+CREATE VIEW sys."x$statement_time_model" WITH (security_invoker = true) AS
+SELECT
+	d.query,
+	d.db,
+	d.exec_count,
+	d.total_latency,
+	coalesce(round(d.total_latency / nullif(d.exec_count, 0)), 0) AS avg_latency,
+	coalesce(w.file_io, 0) AS file_io_latency,
+	coalesce(round(100 * w.file_io / nullif(d.total_latency, 0), 2), 0) AS file_io_pct,
+	coalesce(w.lock, 0) AS lock_latency,
+	coalesce(round(100 * w.lock / nullif(d.total_latency, 0), 2), 0) AS lock_pct,
+	coalesce(w.lwlock, 0) AS lwlock_latency,
+	coalesce(round(100 * w.lwlock / nullif(d.total_latency, 0), 2), 0) AS lwlock_pct,
+	coalesce(w.socket, 0) AS socket_latency,
+	coalesce(round(100 * w.socket / nullif(d.total_latency, 0), 2), 0) AS socket_pct,
+	coalesce(w.ipc, 0) AS ipc_latency,
+	coalesce(round(100 * w.ipc / nullif(d.total_latency, 0), 2), 0) AS ipc_pct,
+	coalesce(w.timeout, 0) AS timeout_latency,
+	coalesce(round(100 * w.timeout / nullif(d.total_latency, 0), 2), 0) AS timeout_pct,
+	coalesce(w.total - w.known, 0) AS other_wait_latency,
+	coalesce(round(100 * (w.total - w.known) / nullif(d.total_latency, 0), 2), 0) AS other_wait_pct,
+	greatest(d.total_latency - coalesce(w.total, 0), 0) AS cpu_and_other_latency,
+	coalesce(round(100 * greatest(d.total_latency - coalesce(w.total, 0), 0)
+		/ nullif(d.total_latency, 0), 2), 0) AS cpu_and_other_pct,
+	d.cpu_latency,
+	d.digest
+FROM (
+	-- Statements of equal text can have several rows.
+	SELECT
+		schema_name AS db, digest, min(digest_text) AS query, sum(count_star) AS exec_count,
+		sum(sum_timer_wait) AS total_latency, sum(sum_cpu_time) AS cpu_latency
+	FROM performance_schema.events_statements_summary_by_digest
+	GROUP BY schema_name, digest) AS d
+LEFT JOIN (
+	SELECT
+		schema_name AS db, digest, sum(sum_timer_wait) AS total,
+		sum(sum_timer_wait) FILTER (WHERE event_name ~ '^wait/(lock|synch|ipc|timeout|io/(file|socket))/')
+			AS known,
+		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/io/file/%') AS file_io,
+		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/lock/%') AS lock,
+		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/synch/%') AS lwlock,
+		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/io/socket/%') AS socket,
+		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/ipc/%') AS ipc,
+		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/timeout/%') AS timeout
+	FROM performance_schema.events_waits_summary_by_digest
+	GROUP BY schema_name, digest) AS w
+	ON coalesce(w.db, '') = coalesce(d.db, '') AND coalesce(w.digest, '') = coalesce(d.digest, '')
+ORDER BY total_latency DESC;
+COMMENT ON VIEW sys."x$statement_time_model" IS
+	'Where the time of statements went, by total time; not in MySQL; times in picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys."x$statement_time_model".db IS
+	'Database';
+COMMENT ON COLUMN sys."x$statement_time_model".exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys."x$statement_time_model".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".avg_latency IS
+	'Mean execution, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".file_io_latency IS
+	'Time spent with file I/O, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".file_io_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".lock_latency IS
+	'Time spent waiting for heavyweight locks, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".lock_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".lwlock_latency IS
+	'Time spent waiting for locks inside the server, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".lwlock_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".socket_latency IS
+	'Time spent waiting for the client, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".socket_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".ipc_latency IS
+	'Time spent waiting for other processes of the server, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".ipc_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".timeout_latency IS
+	'Time spent waiting for time to pass, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".timeout_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".other_wait_latency IS
+	'Time spent waiting for anything else, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".other_wait_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".cpu_and_other_latency IS
+	'The rest: processor time, and waits that are not recorded, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".cpu_and_other_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".cpu_latency IS
+	'Processor time as measured; needs the consumer events_statements_cpu, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".digest IS
+	'SHA-256 of the normalised statement';
+GRANT SELECT ON sys."x$statement_time_model" TO PUBLIC;
+
+-- Statements by total time, for people.
+CREATE VIEW sys.statement_analysis WITH (security_invoker = true) AS
+SELECT
+	sys.format_statement(s.query) AS query,
+	s.db,
+	s.full_scan,
+	s.exec_count,
+	s.err_count,
+	s.warn_count,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.max_latency) AS max_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.lock_latency) AS lock_latency,
+	sys.format_time(s.cpu_latency) AS cpu_latency,
+	s.rows_sent,
+	s.rows_sent_avg,
+	s.rows_examined,
+	s.rows_examined_avg,
+	s.rows_affected,
+	s.rows_affected_avg,
+	s.tmp_tables,
+	s.tmp_disk_tables,
+	s.rows_sorted,
+	s.sort_merge_passes,
+	sys.format_bytes(s.max_controlled_memory) AS max_controlled_memory,
+	sys.format_bytes(s.max_total_memory) AS max_total_memory,
+	s.digest,
+	s.first_seen,
+	s.last_seen,
+	sys.format_time(s.p95_latency) AS p95_latency,
+	sys.format_time(s.p99_latency) AS p99_latency
+FROM sys."x$statement_analysis" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.statement_analysis IS
+	'Statements by total time, with units';
+COMMENT ON COLUMN sys.statement_analysis.query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys.statement_analysis.db IS
+	'Database';
+COMMENT ON COLUMN sys.statement_analysis.full_scan IS
+	'* if some execution read a table without an index';
+COMMENT ON COLUMN sys.statement_analysis.exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys.statement_analysis.err_count IS
+	'Executions that failed';
+COMMENT ON COLUMN sys.statement_analysis.warn_count IS
+	'Warnings raised';
+COMMENT ON COLUMN sys.statement_analysis.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.statement_analysis.max_latency IS
+	'Longest execution';
+COMMENT ON COLUMN sys.statement_analysis.avg_latency IS
+	'Mean execution';
+COMMENT ON COLUMN sys.statement_analysis.lock_latency IS
+	'Time spent waiting for locks';
+COMMENT ON COLUMN sys.statement_analysis.cpu_latency IS
+	'Processor time; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys.statement_analysis.rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys.statement_analysis.rows_sent_avg IS
+	'Rows returned by one execution';
+COMMENT ON COLUMN sys.statement_analysis.rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys.statement_analysis.rows_examined_avg IS
+	'Rows read from tables by one execution';
+COMMENT ON COLUMN sys.statement_analysis.rows_affected IS
+	'Rows changed';
+COMMENT ON COLUMN sys.statement_analysis.rows_affected_avg IS
+	'Rows changed by one execution';
+COMMENT ON COLUMN sys.statement_analysis.tmp_tables IS
+	'Intermediate results';
+COMMENT ON COLUMN sys.statement_analysis.tmp_disk_tables IS
+	'Intermediate results on disk';
+COMMENT ON COLUMN sys.statement_analysis.rows_sorted IS
+	'Rows sorted';
+COMMENT ON COLUMN sys.statement_analysis.sort_merge_passes IS
+	'Sorts that went to disk';
+COMMENT ON COLUMN sys.statement_analysis.max_controlled_memory IS
+	'Always NULL: memory is not measured';
+COMMENT ON COLUMN sys.statement_analysis.max_total_memory IS
+	'Always NULL: memory is not measured';
+COMMENT ON COLUMN sys.statement_analysis.digest IS
+	'SHA-256 of the normalised statement';
+COMMENT ON COLUMN sys.statement_analysis.first_seen IS
+	'When first seen';
+COMMENT ON COLUMN sys.statement_analysis.last_seen IS
+	'When last seen';
+COMMENT ON COLUMN sys.statement_analysis.p95_latency IS
+	'95 % of executions took less; not in MySQL';
+COMMENT ON COLUMN sys.statement_analysis.p99_latency IS
+	'99 % of executions took less; not in MySQL';
+GRANT SELECT ON sys.statement_analysis TO PUBLIC;
+
+-- Who waits for whom on rows and transactions, longest wait first, for people.
+CREATE VIEW sys.innodb_lock_waits WITH (security_invoker = true) AS
+SELECT
+	s.wait_started,
+	date_trunc('milliseconds', s.wait_age) AS wait_age,
+	s.wait_age_secs,
+	s.locked_table,
+	s.locked_table_schema,
+	s.locked_table_name,
+	s.locked_table_partition,
+	s.locked_table_subpartition,
+	s.locked_index,
+	s.locked_type,
+	s.waiting_trx_id,
+	s.waiting_trx_started,
+	date_trunc('milliseconds', s.waiting_trx_age) AS waiting_trx_age,
+	s.waiting_trx_rows_locked,
+	s.waiting_trx_rows_modified,
+	s.waiting_pid,
+	sys.format_statement(s.waiting_query) AS waiting_query,
+	s.waiting_lock_id,
+	s.waiting_lock_mode,
+	s.blocking_trx_id,
+	s.blocking_pid,
+	sys.format_statement(s.blocking_query) AS blocking_query,
+	s.blocking_lock_id,
+	s.blocking_lock_mode,
+	s.blocking_trx_started,
+	date_trunc('milliseconds', s.blocking_trx_age) AS blocking_trx_age,
+	s.blocking_trx_rows_locked,
+	s.blocking_trx_rows_modified,
+	s.sql_kill_blocking_query,
+	s.sql_kill_blocking_connection
+FROM sys."x$innodb_lock_waits" AS s
+ORDER BY s.wait_started;
+COMMENT ON VIEW sys.innodb_lock_waits IS
+	'Waits for rows and transactions, who is in the way, and how to end it';
+COMMENT ON COLUMN sys.innodb_lock_waits.wait_started IS
+	'When the wait began';
+COMMENT ON COLUMN sys.innodb_lock_waits.wait_age IS
+	'How long it has lasted';
+COMMENT ON COLUMN sys.innodb_lock_waits.wait_age_secs IS
+	'The same in seconds';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table IS
+	'Table of the row, as SQL spells it; NULL where not known';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_schema IS
+	'Schema of the table';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_name IS
+	'Table of the row that both want; the partitioned one of a partition';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_partition IS
+	'Partition';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_subpartition IS
+	'Partition of a partition, the innermost one';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_index IS
+	'Index, if an index is locked';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_type IS
+	'RECORD, PAGE or TRANSACTION: the end of one is waited for';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_id IS
+	'Transaction that waits; NULL if it has changed nothing';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_started IS
+	'When it began';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_age IS
+	'How long ago';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_rows_locked IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_rows_modified IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_pid IS
+	'Session that waits';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_query IS
+	'Statement that waits, as pg_stat_activity shows it';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_id IS
+	'Lock that is awaited, see data_locks';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_mode IS
+	'Its mode';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_id IS
+	'Transaction in the way';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_pid IS
+	'Session in the way; NULL for a prepared transaction';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_query IS
+	'Statement it runs; NULL if it idles in its transaction';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_lock_id IS
+	'Lock in the way, see data_locks';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_lock_mode IS
+	'Its mode';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_started IS
+	'When that transaction began, or was prepared';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_age IS
+	'How long ago';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_rows_locked IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_rows_modified IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys.innodb_lock_waits.sql_kill_blocking_query IS
+	'Ends the statement in the way; without effect while the session idles';
+COMMENT ON COLUMN sys.innodb_lock_waits.sql_kill_blocking_connection IS
+	'Ends the session in the way; a prepared transaction: in its own database';
+GRANT SELECT ON sys.innodb_lock_waits TO PUBLIC;
+
+-- Who waits for whom on tables, longest statement first, for people.
+CREATE VIEW sys.schema_table_lock_waits WITH (security_invoker = true) AS
+SELECT
+	s.object_schema,
+	s.object_name,
+	s.waiting_thread_id,
+	s.waiting_pid,
+	s.waiting_account,
+	s.waiting_lock_type,
+	s.waiting_lock_duration,
+	sys.format_statement(s.waiting_query) AS waiting_query,
+	s.waiting_query_secs,
+	s.waiting_query_rows_affected,
+	s.waiting_query_rows_examined,
+	s.blocking_thread_id,
+	s.blocking_pid,
+	s.blocking_account,
+	s.blocking_lock_type,
+	s.blocking_lock_duration,
+	s.sql_kill_blocking_query,
+	s.sql_kill_blocking_connection
+FROM sys."x$schema_table_lock_waits" AS s
+ORDER BY s.waiting_query_secs DESC;
+COMMENT ON VIEW sys.schema_table_lock_waits IS
+	'Waits for tables, who is in the way, and how to end it';
+COMMENT ON COLUMN sys.schema_table_lock_waits.object_schema IS
+	'Schema of the table';
+COMMENT ON COLUMN sys.schema_table_lock_waits.object_name IS
+	'Table; in other databases its oid';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_thread_id IS
+	'Thread that waits';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_pid IS
+	'Session that waits';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_account IS
+	'Its user and client host';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_type IS
+	'Mode that it wants';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_duration IS
+	'How long it would hold the lock';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query IS
+	'Statement that waits, as pg_stat_activity shows it';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_secs IS
+	'Seconds since it began';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_rows_affected IS
+	'Rows changed by it so far';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_rows_examined IS
+	'Rows read by it so far';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_thread_id IS
+	'Thread in the way';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_pid IS
+	'Session in the way; NULL for a prepared transaction';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_account IS
+	'Its user and client host';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_lock_type IS
+	'Mode that it holds, or asked for earlier';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_lock_duration IS
+	'How long it holds the lock';
+COMMENT ON COLUMN sys.schema_table_lock_waits.sql_kill_blocking_query IS
+	'Ends the statement in the way; without effect while the session idles';
+COMMENT ON COLUMN sys.schema_table_lock_waits.sql_kill_blocking_connection IS
+	'Ends the session in the way; a prepared transaction: in its own database';
+GRANT SELECT ON sys.schema_table_lock_waits TO PUBLIC;
+
 -- Who blocks whom now, as a tree, for people. Not in MySQL.
 CREATE VIEW sys.lock_tree WITH (security_invoker = true) AS
 SELECT
@@ -3961,4 +5492,704 @@ COMMENT ON COLUMN sys.lock_tree.sql_kill_query IS
 COMMENT ON COLUMN sys.lock_tree.sql_kill_connection IS
 	'Ends it; a prepared transaction: in its own database';
 GRANT SELECT ON sys.lock_tree TO PUBLIC;
+
+-- File I/O per thread, by total time, for people.
+CREATE VIEW sys.io_by_thread_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.user_name,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.min_latency) AS min_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency,
+	s.thread_id,
+	s.processlist_id
+FROM sys."x$io_by_thread_by_latency" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.io_by_thread_by_latency IS
+	'File I/O per thread, by total time, with units';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.user_name IS
+	'User and client host, or what the process does';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.total IS
+	'Operations';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.min_latency IS
+	'Shortest operation';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.avg_latency IS
+	'Mean operation';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.max_latency IS
+	'Longest operation';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.thread_id IS
+	'Thread';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.processlist_id IS
+	'Process id of a session; NULL for other processes';
+GRANT SELECT ON sys.io_by_thread_by_latency TO PUBLIC;
+
+-- File I/O per file, by bytes, for people.
+CREATE VIEW sys.io_global_by_file_by_bytes WITH (security_invoker = true) AS
+SELECT
+	s.file,
+	s.count_read,
+	sys.format_bytes(s.total_read) AS total_read,
+	sys.format_bytes(s.avg_read) AS avg_read,
+	s.count_write,
+	sys.format_bytes(s.total_written) AS total_written,
+	sys.format_bytes(s.avg_write) AS avg_write,
+	sys.format_bytes(s.total) AS total,
+	s.write_pct,
+	s.relation_name
+FROM sys."x$io_global_by_file_by_bytes" AS s
+ORDER BY s.total DESC;
+COMMENT ON VIEW sys.io_global_by_file_by_bytes IS
+	'File I/O per file, by bytes, with units';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.file IS
+	'Path from the data directory';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.count_read IS
+	'Reads';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.total_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.avg_read IS
+	'Bytes of one read';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.count_write IS
+	'Writes';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.total_written IS
+	'Bytes written';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.avg_write IS
+	'Bytes of one write';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.total IS
+	'Bytes read and written';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.write_pct IS
+	'Per cent of the bytes that were written';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.relation_name IS
+	'Table or index that the file holds, of this database; not in MySQL';
+GRANT SELECT ON sys.io_global_by_file_by_bytes TO PUBLIC;
+
+-- File I/O per file, by total time, for people.
+CREATE VIEW sys.io_global_by_file_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.file,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	s.count_read,
+	sys.format_time(s.read_latency) AS read_latency,
+	s.count_write,
+	sys.format_time(s.write_latency) AS write_latency,
+	s.count_misc,
+	sys.format_time(s.misc_latency) AS misc_latency,
+	s.relation_name
+FROM sys."x$io_global_by_file_by_latency" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.io_global_by_file_by_latency IS
+	'File I/O per file, by total time, with units';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.file IS
+	'Path from the data directory';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.total IS
+	'Operations';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.count_read IS
+	'Reads';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.read_latency IS
+	'Time of reads';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.count_write IS
+	'Writes';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.write_latency IS
+	'Time of writes';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.count_misc IS
+	'Other operations: open, close, sync, stat';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.misc_latency IS
+	'Time of other operations';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.relation_name IS
+	'Table or index that the file holds, of this database; not in MySQL';
+GRANT SELECT ON sys.io_global_by_file_by_latency TO PUBLIC;
+
+-- File I/O per event name, by bytes, for people.
+CREATE VIEW sys.io_global_by_wait_by_bytes WITH (security_invoker = true) AS
+SELECT
+	s.event_name,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.min_latency) AS min_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency,
+	s.count_read,
+	sys.format_bytes(s.total_read) AS total_read,
+	sys.format_bytes(s.avg_read) AS avg_read,
+	s.count_write,
+	sys.format_bytes(s.total_written) AS total_written,
+	sys.format_bytes(s.avg_written) AS avg_written,
+	sys.format_bytes(s.total_requested) AS total_requested
+FROM sys."x$io_global_by_wait_by_bytes" AS s
+ORDER BY s.total_requested DESC;
+COMMENT ON VIEW sys.io_global_by_wait_by_bytes IS
+	'File I/O per event name, by bytes, with units';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.event_name IS
+	'Event, without wait/io/file/';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total IS
+	'Operations';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.min_latency IS
+	'Shortest operation';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.avg_latency IS
+	'Mean operation';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.max_latency IS
+	'Longest operation';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.count_read IS
+	'Reads';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.avg_read IS
+	'Bytes of one read';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.count_write IS
+	'Writes';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_written IS
+	'Bytes written';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.avg_written IS
+	'Bytes of one write';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_requested IS
+	'Bytes read and written';
+GRANT SELECT ON sys.io_global_by_wait_by_bytes TO PUBLIC;
+
+-- File I/O per event name, by total time, for people.
+CREATE VIEW sys.io_global_by_wait_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.event_name,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency,
+	sys.format_time(s.read_latency) AS read_latency,
+	sys.format_time(s.write_latency) AS write_latency,
+	sys.format_time(s.misc_latency) AS misc_latency,
+	s.count_read,
+	sys.format_bytes(s.total_read) AS total_read,
+	sys.format_bytes(s.avg_read) AS avg_read,
+	s.count_write,
+	sys.format_bytes(s.total_written) AS total_written,
+	sys.format_bytes(s.avg_written) AS avg_written
+FROM sys."x$io_global_by_wait_by_latency" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.io_global_by_wait_by_latency IS
+	'File I/O per event name, by total time, with units';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.event_name IS
+	'Event, without wait/io/file/';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total IS
+	'Operations';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.avg_latency IS
+	'Mean operation';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.max_latency IS
+	'Longest operation';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.read_latency IS
+	'Time of reads';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.write_latency IS
+	'Time of writes';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.misc_latency IS
+	'Time of other operations';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.count_read IS
+	'Reads';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.avg_read IS
+	'Bytes of one read';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.count_write IS
+	'Writes';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total_written IS
+	'Bytes written';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.avg_written IS
+	'Bytes of one write';
+GRANT SELECT ON sys.io_global_by_wait_by_latency TO PUBLIC;
+
+-- The newest file I/O, in the order of time, for people.
+CREATE VIEW sys.latest_file_io WITH (security_invoker = true) AS
+SELECT
+	s.thread,
+	s.file,
+	sys.format_time(s.latency) AS latency,
+	s.operation,
+	sys.format_bytes(s.requested) AS requested
+FROM sys."x$latest_file_io" AS s;
+COMMENT ON VIEW sys.latest_file_io IS
+	'The newest file I/O, in the order of time; consumer events_waits_history_long, with units';
+COMMENT ON COLUMN sys.latest_file_io.thread IS
+	'User, client host and process id; what another process does and its thread';
+COMMENT ON COLUMN sys.latest_file_io.file IS
+	'Path from the data directory';
+COMMENT ON COLUMN sys.latest_file_io.latency IS
+	'Time';
+COMMENT ON COLUMN sys.latest_file_io.operation IS
+	'What was done';
+COMMENT ON COLUMN sys.latest_file_io.requested IS
+	'Bytes';
+GRANT SELECT ON sys.latest_file_io TO PUBLIC;
+
+-- Waits per event name, by total time; without idle, for people.
+CREATE VIEW sys.waits_global_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.events,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$waits_global_by_latency" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.waits_global_by_latency IS
+	'Waits per event name, by total time; without idle, with units';
+COMMENT ON COLUMN sys.waits_global_by_latency.events IS
+	'Event';
+COMMENT ON COLUMN sys.waits_global_by_latency.total IS
+	'Waits';
+COMMENT ON COLUMN sys.waits_global_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.waits_global_by_latency.avg_latency IS
+	'Mean wait';
+COMMENT ON COLUMN sys.waits_global_by_latency.max_latency IS
+	'Longest wait';
+GRANT SELECT ON sys.waits_global_by_latency TO PUBLIC;
+
+-- Waits per user, by total time; without idle, for people.
+CREATE VIEW sys.waits_by_user_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.user_name,
+	s.event,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$waits_by_user_by_latency" AS s
+ORDER BY s.user_name, s.total_latency DESC;
+COMMENT ON VIEW sys.waits_by_user_by_latency IS
+	'Waits per user, by total time; without idle, with units';
+COMMENT ON COLUMN sys.waits_by_user_by_latency.user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys.waits_by_user_by_latency.event IS
+	'Event';
+COMMENT ON COLUMN sys.waits_by_user_by_latency.total IS
+	'Waits';
+COMMENT ON COLUMN sys.waits_by_user_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.waits_by_user_by_latency.avg_latency IS
+	'Mean wait';
+COMMENT ON COLUMN sys.waits_by_user_by_latency.max_latency IS
+	'Longest wait';
+GRANT SELECT ON sys.waits_by_user_by_latency TO PUBLIC;
+
+-- Waits per client host, by total time; without idle, for people.
+CREATE VIEW sys.waits_by_host_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.host,
+	s.event,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$waits_by_host_by_latency" AS s
+ORDER BY s.host, s.total_latency DESC;
+COMMENT ON VIEW sys.waits_by_host_by_latency IS
+	'Waits per client host, by total time; without idle, with units';
+COMMENT ON COLUMN sys.waits_by_host_by_latency.host IS
+	'Client host; background = processes without client';
+COMMENT ON COLUMN sys.waits_by_host_by_latency.event IS
+	'Event';
+COMMENT ON COLUMN sys.waits_by_host_by_latency.total IS
+	'Waits';
+COMMENT ON COLUMN sys.waits_by_host_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.waits_by_host_by_latency.avg_latency IS
+	'Mean wait';
+COMMENT ON COLUMN sys.waits_by_host_by_latency.max_latency IS
+	'Longest wait';
+GRANT SELECT ON sys.waits_by_host_by_latency TO PUBLIC;
+
+-- Waits per class, by total time; without idle, for people.
+CREATE VIEW sys.wait_classes_global_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.event_class,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.min_latency) AS min_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$wait_classes_global_by_latency" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.wait_classes_global_by_latency IS
+	'Waits per class, by total time; without idle, with units';
+COMMENT ON COLUMN sys.wait_classes_global_by_latency.event_class IS
+	'Class: the first three parts of the event name';
+COMMENT ON COLUMN sys.wait_classes_global_by_latency.total IS
+	'Waits';
+COMMENT ON COLUMN sys.wait_classes_global_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.wait_classes_global_by_latency.min_latency IS
+	'Shortest wait';
+COMMENT ON COLUMN sys.wait_classes_global_by_latency.avg_latency IS
+	'Mean wait';
+COMMENT ON COLUMN sys.wait_classes_global_by_latency.max_latency IS
+	'Longest wait';
+GRANT SELECT ON sys.wait_classes_global_by_latency TO PUBLIC;
+
+-- Waits per class, by mean time; without idle, for people.
+CREATE VIEW sys.wait_classes_global_by_avg_latency WITH (security_invoker = true) AS
+SELECT
+	s.event_class,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.min_latency) AS min_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$wait_classes_global_by_avg_latency" AS s
+ORDER BY s.avg_latency DESC;
+COMMENT ON VIEW sys.wait_classes_global_by_avg_latency IS
+	'Waits per class, by mean time; without idle, with units';
+COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.event_class IS
+	'Class: the first three parts of the event name';
+COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.total IS
+	'Waits';
+COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.min_latency IS
+	'Shortest wait';
+COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.avg_latency IS
+	'Mean wait';
+COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.max_latency IS
+	'Longest wait';
+GRANT SELECT ON sys.wait_classes_global_by_avg_latency TO PUBLIC;
+
+-- File I/O per user, for people.
+CREATE VIEW sys.user_summary_by_file_io WITH (security_invoker = true) AS
+SELECT
+	s.user_name,
+	s.ios,
+	sys.format_time(s.io_latency) AS io_latency
+FROM sys."x$user_summary_by_file_io" AS s
+ORDER BY s.io_latency DESC;
+COMMENT ON VIEW sys.user_summary_by_file_io IS
+	'File I/O per user, with units';
+COMMENT ON COLUMN sys.user_summary_by_file_io.user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys.user_summary_by_file_io.ios IS
+	'Operations';
+COMMENT ON COLUMN sys.user_summary_by_file_io.io_latency IS
+	'Total time';
+GRANT SELECT ON sys.user_summary_by_file_io TO PUBLIC;
+
+-- File I/O per user and event name, for people.
+CREATE VIEW sys.user_summary_by_file_io_type WITH (security_invoker = true) AS
+SELECT
+	s.user_name,
+	s.event_name,
+	s.total,
+	sys.format_time(s.latency) AS latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$user_summary_by_file_io_type" AS s
+ORDER BY s.user_name, s.latency DESC;
+COMMENT ON VIEW sys.user_summary_by_file_io_type IS
+	'File I/O per user and event name, with units';
+COMMENT ON COLUMN sys.user_summary_by_file_io_type.user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys.user_summary_by_file_io_type.event_name IS
+	'Event';
+COMMENT ON COLUMN sys.user_summary_by_file_io_type.total IS
+	'Operations';
+COMMENT ON COLUMN sys.user_summary_by_file_io_type.latency IS
+	'Total time';
+COMMENT ON COLUMN sys.user_summary_by_file_io_type.max_latency IS
+	'Longest operation';
+GRANT SELECT ON sys.user_summary_by_file_io_type TO PUBLIC;
+
+-- File I/O per client host, for people.
+CREATE VIEW sys.host_summary_by_file_io WITH (security_invoker = true) AS
+SELECT
+	s.host,
+	s.ios,
+	sys.format_time(s.io_latency) AS io_latency
+FROM sys."x$host_summary_by_file_io" AS s
+ORDER BY s.io_latency DESC;
+COMMENT ON VIEW sys.host_summary_by_file_io IS
+	'File I/O per client host, with units';
+COMMENT ON COLUMN sys.host_summary_by_file_io.host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys.host_summary_by_file_io.ios IS
+	'Operations';
+COMMENT ON COLUMN sys.host_summary_by_file_io.io_latency IS
+	'Total time';
+GRANT SELECT ON sys.host_summary_by_file_io TO PUBLIC;
+
+-- File I/O per client host and event name, for people.
+CREATE VIEW sys.host_summary_by_file_io_type WITH (security_invoker = true) AS
+SELECT
+	s.host,
+	s.event_name,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$host_summary_by_file_io_type" AS s
+ORDER BY s.host, s.total_latency DESC;
+COMMENT ON VIEW sys.host_summary_by_file_io_type IS
+	'File I/O per client host and event name, with units';
+COMMENT ON COLUMN sys.host_summary_by_file_io_type.host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys.host_summary_by_file_io_type.event_name IS
+	'Event';
+COMMENT ON COLUMN sys.host_summary_by_file_io_type.total IS
+	'Operations';
+COMMENT ON COLUMN sys.host_summary_by_file_io_type.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.host_summary_by_file_io_type.max_latency IS
+	'Longest operation';
+GRANT SELECT ON sys.host_summary_by_file_io_type TO PUBLIC;
+
+-- Rows and file I/O per table, by total time, for people.
+CREATE VIEW sys.schema_table_statistics WITH (security_invoker = true) AS
+SELECT
+	s.table_schema,
+	s.table_name,
+	sys.format_time(s.total_latency) AS total_latency,
+	s.rows_fetched,
+	sys.format_time(s.fetch_latency) AS fetch_latency,
+	s.rows_inserted,
+	sys.format_time(s.insert_latency) AS insert_latency,
+	s.rows_updated,
+	sys.format_time(s.update_latency) AS update_latency,
+	s.rows_deleted,
+	sys.format_time(s.delete_latency) AS delete_latency,
+	s.io_read_requests,
+	sys.format_bytes(s.io_read) AS io_read,
+	sys.format_time(s.io_read_latency) AS io_read_latency,
+	s.io_write_requests,
+	sys.format_bytes(s.io_write) AS io_write,
+	sys.format_time(s.io_write_latency) AS io_write_latency,
+	s.io_misc_requests,
+	sys.format_time(s.io_misc_latency) AS io_misc_latency,
+	s.database_name
+FROM sys."x$schema_table_statistics" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.schema_table_statistics IS
+	'Rows and file I/O per table, by total time, with units';
+COMMENT ON COLUMN sys.schema_table_statistics.table_schema IS
+	'Schema';
+COMMENT ON COLUMN sys.schema_table_statistics.table_name IS
+	'Table';
+COMMENT ON COLUMN sys.schema_table_statistics.total_latency IS
+	'Time for all rows';
+COMMENT ON COLUMN sys.schema_table_statistics.rows_fetched IS
+	'Rows read';
+COMMENT ON COLUMN sys.schema_table_statistics.fetch_latency IS
+	'Time to have rows read';
+COMMENT ON COLUMN sys.schema_table_statistics.rows_inserted IS
+	'Rows inserted';
+COMMENT ON COLUMN sys.schema_table_statistics.insert_latency IS
+	'Time to have rows inserted';
+COMMENT ON COLUMN sys.schema_table_statistics.rows_updated IS
+	'Rows updated';
+COMMENT ON COLUMN sys.schema_table_statistics.update_latency IS
+	'Time to have rows updated';
+COMMENT ON COLUMN sys.schema_table_statistics.rows_deleted IS
+	'Rows deleted';
+COMMENT ON COLUMN sys.schema_table_statistics.delete_latency IS
+	'Time to have rows deleted';
+COMMENT ON COLUMN sys.schema_table_statistics.io_read_requests IS
+	'Reads of its files; NULL in other databases';
+COMMENT ON COLUMN sys.schema_table_statistics.io_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys.schema_table_statistics.io_read_latency IS
+	'Time of reads';
+COMMENT ON COLUMN sys.schema_table_statistics.io_write_requests IS
+	'Writes';
+COMMENT ON COLUMN sys.schema_table_statistics.io_write IS
+	'Bytes written';
+COMMENT ON COLUMN sys.schema_table_statistics.io_write_latency IS
+	'Time of writes';
+COMMENT ON COLUMN sys.schema_table_statistics.io_misc_requests IS
+	'Other operations: open, close, sync, stat';
+COMMENT ON COLUMN sys.schema_table_statistics.io_misc_latency IS
+	'Time of other operations';
+COMMENT ON COLUMN sys.schema_table_statistics.database_name IS
+	'Its database, NULL = shared by all; not in MySQL';
+GRANT SELECT ON sys.schema_table_statistics TO PUBLIC;
+
+-- Rows per index, by total time, for people.
+CREATE VIEW sys.schema_index_statistics WITH (security_invoker = true) AS
+SELECT
+	s.table_schema,
+	s.table_name,
+	s.index_name,
+	s.rows_selected,
+	sys.format_time(s.select_latency) AS select_latency,
+	s.rows_inserted,
+	sys.format_time(s.insert_latency) AS insert_latency,
+	s.rows_updated,
+	sys.format_time(s.update_latency) AS update_latency,
+	s.rows_deleted,
+	sys.format_time(s.delete_latency) AS delete_latency,
+	s.database_name
+FROM sys."x$schema_index_statistics" AS s;
+COMMENT ON VIEW sys.schema_index_statistics IS
+	'Rows per index, by total time, with units';
+COMMENT ON COLUMN sys.schema_index_statistics.table_schema IS
+	'Schema';
+COMMENT ON COLUMN sys.schema_index_statistics.table_name IS
+	'Table';
+COMMENT ON COLUMN sys.schema_index_statistics.index_name IS
+	'Index';
+COMMENT ON COLUMN sys.schema_index_statistics.rows_selected IS
+	'Rows read by it';
+COMMENT ON COLUMN sys.schema_index_statistics.select_latency IS
+	'Time to have rows read by it';
+COMMENT ON COLUMN sys.schema_index_statistics.rows_inserted IS
+	'Rows inserted';
+COMMENT ON COLUMN sys.schema_index_statistics.insert_latency IS
+	'Time to have rows inserted';
+COMMENT ON COLUMN sys.schema_index_statistics.rows_updated IS
+	'Rows found by it and updated';
+COMMENT ON COLUMN sys.schema_index_statistics.update_latency IS
+	'Time to have rows found by it and updated';
+COMMENT ON COLUMN sys.schema_index_statistics.rows_deleted IS
+	'Rows found by it and deleted';
+COMMENT ON COLUMN sys.schema_index_statistics.delete_latency IS
+	'Time to have rows found by it and deleted';
+COMMENT ON COLUMN sys.schema_index_statistics.database_name IS
+	'Its database, NULL = shared by all; not in MySQL';
+GRANT SELECT ON sys.schema_index_statistics TO PUBLIC;
+
+-- Tables read without an index, most rows first, for people.
+CREATE VIEW sys.schema_tables_with_full_table_scans WITH (security_invoker = true) AS
+SELECT
+	s.object_schema,
+	s.object_name,
+	s.rows_full_scanned,
+	sys.format_time(s.latency) AS latency,
+	s.database_name
+FROM sys."x$schema_tables_with_full_table_scans" AS s
+ORDER BY s.rows_full_scanned DESC;
+COMMENT ON VIEW sys.schema_tables_with_full_table_scans IS
+	'Tables read without an index, most rows first, with units';
+COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.object_schema IS
+	'Schema';
+COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.object_name IS
+	'Table';
+COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.rows_full_scanned IS
+	'Rows read so';
+COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.latency IS
+	'Time for them';
+COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.database_name IS
+	'Its database, NULL = shared by all; not in MySQL';
+GRANT SELECT ON sys.schema_tables_with_full_table_scans TO PUBLIC;
+
+-- Where the time of statements went, by total time. Not in MySQL, for people.
+CREATE VIEW sys.statement_time_model WITH (security_invoker = true) AS
+SELECT
+	sys.format_statement(s.query) AS query,
+	s.db,
+	s.exec_count,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.file_io_latency) AS file_io_latency,
+	s.file_io_pct,
+	sys.format_time(s.lock_latency) AS lock_latency,
+	s.lock_pct,
+	sys.format_time(s.lwlock_latency) AS lwlock_latency,
+	s.lwlock_pct,
+	sys.format_time(s.socket_latency) AS socket_latency,
+	s.socket_pct,
+	sys.format_time(s.ipc_latency) AS ipc_latency,
+	s.ipc_pct,
+	sys.format_time(s.timeout_latency) AS timeout_latency,
+	s.timeout_pct,
+	sys.format_time(s.other_wait_latency) AS other_wait_latency,
+	s.other_wait_pct,
+	sys.format_time(s.cpu_and_other_latency) AS cpu_and_other_latency,
+	s.cpu_and_other_pct,
+	sys.format_time(s.cpu_latency) AS cpu_latency,
+	s.digest
+FROM sys."x$statement_time_model" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.statement_time_model IS
+	'Where the time of statements went, by total time; not in MySQL, with units';
+COMMENT ON COLUMN sys.statement_time_model.query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys.statement_time_model.db IS
+	'Database';
+COMMENT ON COLUMN sys.statement_time_model.exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys.statement_time_model.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.statement_time_model.avg_latency IS
+	'Mean execution';
+COMMENT ON COLUMN sys.statement_time_model.file_io_latency IS
+	'Time spent with file I/O';
+COMMENT ON COLUMN sys.statement_time_model.file_io_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys.statement_time_model.lock_latency IS
+	'Time spent waiting for heavyweight locks';
+COMMENT ON COLUMN sys.statement_time_model.lock_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys.statement_time_model.lwlock_latency IS
+	'Time spent waiting for locks inside the server';
+COMMENT ON COLUMN sys.statement_time_model.lwlock_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys.statement_time_model.socket_latency IS
+	'Time spent waiting for the client';
+COMMENT ON COLUMN sys.statement_time_model.socket_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys.statement_time_model.ipc_latency IS
+	'Time spent waiting for other processes of the server';
+COMMENT ON COLUMN sys.statement_time_model.ipc_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys.statement_time_model.timeout_latency IS
+	'Time spent waiting for time to pass';
+COMMENT ON COLUMN sys.statement_time_model.timeout_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys.statement_time_model.other_wait_latency IS
+	'Time spent waiting for anything else';
+COMMENT ON COLUMN sys.statement_time_model.other_wait_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys.statement_time_model.cpu_and_other_latency IS
+	'The rest: processor time, and waits that are not recorded';
+COMMENT ON COLUMN sys.statement_time_model.cpu_and_other_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys.statement_time_model.cpu_latency IS
+	'Processor time as measured; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys.statement_time_model.digest IS
+	'SHA-256 of the normalised statement';
+GRANT SELECT ON sys.statement_time_model TO PUBLIC;
+
+-- Indexes by which no row was read since start (or TRUNCATE), of tables of this database that were
+-- used: what was not observed is not called unused. Without those that enforce something. It means
+-- something only after the server has done all it usually does, monthly reports included.
+CREATE VIEW sys.schema_unused_indexes WITH (security_invoker = true) AS
+SELECT
+	n.nspname::text AS object_schema,
+	t.relname::text AS object_name,
+	x.relname::text AS index_name
+FROM pg_index AS i
+JOIN pg_class AS x ON x.oid = i.indexrelid
+JOIN pg_class AS t ON t.oid = i.indrelid
+JOIN pg_namespace AS n ON n.oid = t.relnamespace
+JOIN (
+	SELECT DISTINCT u.table_oid
+	FROM performance_schema.table_io_waits_summary_by_table AS u
+	JOIN pg_database AS d ON d.oid = u.database_oid::oid
+	WHERE d.datname = current_database() AND u.count_star > 0) AS used ON used.table_oid::oid = t.oid
+WHERE x.relkind = 'i'
+	AND NOT i.indisunique AND NOT i.indisexclusion
+	AND n.nspname NOT IN ('pg_catalog', 'pg_toast', 'information_schema')
+	AND NOT EXISTS (
+		SELECT
+		FROM performance_schema.table_io_waits_summary_by_index_usage AS u
+		JOIN pg_database AS d ON d.oid = u.database_oid::oid
+		WHERE d.datname = current_database() AND u.index_oid::oid = x.oid AND u.count_star > 0)
+ORDER BY n.nspname, t.relname, x.relname;
+COMMENT ON VIEW sys.schema_unused_indexes IS
+	'Indexes of this database that served no statement since start';
+COMMENT ON COLUMN sys.schema_unused_indexes.object_schema IS
+	'Schema';
+COMMENT ON COLUMN sys.schema_unused_indexes.object_name IS
+	'Table';
+COMMENT ON COLUMN sys.schema_unused_indexes.index_name IS
+	'Index';
+GRANT SELECT ON sys.schema_unused_indexes TO PUBLIC;
 

@@ -95,8 +95,8 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->lock_waits_long = place(&end, s->lock_waits_history * sizeof(PfsLongLockWait));
 	a->wait_map = place(&end, PFS_WAIT_CODES * sizeof(uint16_t));
 	a->files = place(&end, (uint64_t) s->files * sizeof(PfsObjectRow));
-	a->file_heads = place(&end, a->file_head_count * sizeof(uint32_t));
 	a->tables = place(&end, (uint64_t) s->tables * sizeof(PfsObjectRow));
+	a->file_heads = place(&end, a->file_head_count * sizeof(uint32_t));
 	a->table_heads = place(&end, a->table_head_count * sizeof(uint32_t));
 	a->pool = place(&end, pfs_pool_size(s->pool_bytes));
 	a->bytes = PFS_ALIGN_UP(end, PFS_CACHE_LINE);

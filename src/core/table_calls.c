@@ -37,7 +37,7 @@ folds(const PfsArena *arena)
 	uint64_t	sum = 0;
 
 	for (uint32_t i = 0; i < arena->sizes.threads; i++)
-		sum += pfs_load_acquire(&pfs_thread(arena, i)->object_folds);
+		sum += pfs_load_acquire(&pfs_thread(arena, i)->call_folds);
 	return sum;
 }
 

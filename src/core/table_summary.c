@@ -7,6 +7,7 @@
  * (the user axis ends at users, as in MySQL).  See rollup.h for "still counts".
  */
 #include "core/table_internal.h"
+#include "core/table_objects.h"
 
 #include "core/registry.h"
 #include "core/rollup.h"
@@ -91,12 +92,6 @@ typedef struct WaitRow
 	PfsText		source;
 } WaitRow;
 
-typedef struct IoRow
-{
-	PfsTimerStat all;
-	PfsIoStat	stat;
-} IoRow;
-
 static const PfsColumn thread_key_columns[] = {
 	{"thread_id", "Thread, see threads", PFS_COLUMN_U64, offsetof(ThreadKey, thread_id),
 	PFS_COLUMN_KEY},
@@ -132,15 +127,6 @@ static const PfsColumn wait_columns[] = {
 	{"timer_source", "TIMED, or SAMPLED where calls are not timed: the count is then that of events that "
 	"were met, and there are none by thread; not in MySQL", PFS_COLUMN_TEXT, offsetof(WaitRow, source), 0},
 };
-static const PfsColumn io_columns[] = {
-	PFS_TIMER_COLUMNS(offsetof(IoRow, all), "star", "wait", "I/O operations"),
-	PFS_TIMER_COLUMNS(offsetof(IoRow, stat.part[PFS_IO_READ]), "read", "read", "reads"),
-	{"sum_number_of_bytes_read", "Bytes read", PFS_COLUMN_U64, offsetof(IoRow, stat.bytes[0]), 0},
-	PFS_TIMER_COLUMNS(offsetof(IoRow, stat.part[PFS_IO_WRITE]), "write", "write", "writes"),
-	{"sum_number_of_bytes_write", "Bytes written", PFS_COLUMN_U64, offsetof(IoRow, stat.bytes[1]), 0},
-	PFS_TIMER_COLUMNS(offsetof(IoRow, stat.part[PFS_IO_MISC]), "misc", "misc",
-					  "other operations: open, close, sync, stat and waits without a descriptor"),
-};
 static const PfsColumn error_key_columns[] = {
 	{"error_number", "The server's number of the SQLSTATE; NULL collects states unknown here",
 	PFS_COLUMN_U64, offsetof(ErrorKey, number), PFS_COLUMN_KEY | PFS_COLUMN_NULL_IF_ZERO},
@@ -165,7 +151,6 @@ PFS_GROUP(transaction_group, transaction_columns);
 PFS_GROUP(error_key_group, error_key_columns);
 PFS_GROUP(error_group, error_columns);
 PFS_GROUP(wait_group, wait_columns);
-PFS_GROUP(io_group, io_columns);
 
 /* --- collecting --- */
 
@@ -409,7 +394,7 @@ emit_row(Collector *c, const void *owner_key, uint32_t number, const void *stat)
 	ErrorKey	error;
 	TransactionRow transaction = {0};
 	WaitRow		wait;
-	IoRow		io;
+	PfsIoRow	io;
 
 	/* accounts have two groups over the same key, users and hosts one, global none */
 	if (c->level == PFS_LEVEL_ACCOUNT)
@@ -609,10 +594,10 @@ BY_NAME(transactions, TRANSACTIONS, transaction_group);
 BY_NAME(waits, WAITS, wait_group);
 SUMMARY(file_summary_by_event_name,
 		"File I/O per event name; TRUNCATE empties file_summary_by_instance too", GLOBAL, FILES,
-		name_group, io_group);
+		name_group, pfs_io_group);
 SUMMARY(socket_summary_by_event_name,
 		"Socket I/O per event name; TRUNCATE empties socket_summary_by_instance too", GLOBAL, SOCKETS,
-		name_group, io_group);
+		name_group, pfs_io_group);
 
 #define BY_ERROR(level_word, level, what) \
 SUMMARY(events_errors_summary_##level_word##_by_error, what, level, ERRORS, error_key_group, \

@@ -120,12 +120,16 @@ fold_objects(PfsArena *arena, PfsThread *thread)
 	pfs_digest_fold_thread(arena, thread);
 	pfs_digest_wait_fold_thread(arena, thread);
 	pfs_object_fold_thread(arena, thread);
+	pfs_seq_write_begin(&thread->seq);
+	pfs_add(&thread->call_folds, 1);
+	pfs_fence();				/* readers see that something moves before it does */
 	for (int i = 0; calls != NULL && i < PFS_CALL_COUNTERS; i++)
 		if (pfs_load(&calls[i]) != 0)
 		{
 			pfs_add_shared(&arena->calls_total[i], pfs_load(&calls[i]));
 			pfs_store(&calls[i], 0);
 		}
+	pfs_seq_write_end(&thread->seq);
 }
 
 /* Lock held, inside the slot's seq: everything the present owner recorded leaves the slot. */

@@ -133,7 +133,7 @@ typedef struct PfsThread
 	PfsRef		calls;			/* uint64_t[PFS_CALL_COUNTERS] */
 	uint32_t	wait_depth;		/* waits inside each other now */
 	uint64_t	waits_ended;	/* history ring head */
-	uint64_t	object_folds;	/* advances when a cell of a file or table moves into its row */
+	uint64_t	call_folds;		/* advances when the thread's calls move into the totals */
 	PfsSocket	socket;
 } PfsThread;
 

@@ -175,6 +175,18 @@ pfs_wait_hand_over(PfsSession *session, PfsStatement *statement)
 							pfs_statement_counter(statement->event, PFS_COUNTER_LOCK_TIME));
 }
 
+void
+pfs_wait_bill(PfsSession *session, uint32_t digest, uint32_t generation)
+{
+	if (session->waits.used == 0 || !pfs_enter_recording(session))
+		return;
+	pfs_seq_write_begin(&session->thread->seq);
+	pfs_digest_wait_add(session->arena, session->thread, digest, generation, &session->waits);
+	session->waits.used = session->waits.last = 0;
+	pfs_seq_write_end(&session->thread->seq);
+	pfs_leave_recording(session);
+}
+
 /* --- recording --- */
 
 void
@@ -337,7 +349,7 @@ pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperatio
 	{
 		PfsWait		wait = {.start = ticks != 0 ? start : 0,.wait = number,
 			.operation = operations[operation],
-			.object = {.type = PFS_WAIT_OBJECT_TABLE,.id = {row, use},.instance = row}};
+			.object = {.type = PFS_WAIT_OBJECT_TABLE,.id = {row, use},.instance = pfs_object_instance(arena, PFS_MAP_TABLES, row, use)}};
 
 		open_row(session, &wait);
 		if (wait.level != 0)

@@ -124,6 +124,9 @@ extern void pfs_wait_drop(PfsSession *session, PfsWait *wait);
 extern void pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
 						   uint64_t rows, PfsTicks start, PfsTicks wait);
 
+/* What the session waited for outside of statements was for this digest: a parallel worker's share. */
+extern void pfs_wait_bill(PfsSession *session, uint32_t digest, uint32_t generation);
+
 /* The waits collected for a statement go to its digest and its parent.  Inside the thread's seq. */
 extern void pfs_wait_hand_over(PfsSession *session, PfsStatement *statement);
 

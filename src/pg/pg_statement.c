@@ -624,11 +624,26 @@ pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
 	}
 }
 
+/* A parallel worker's waits belong to its leader's statement, of which it knows the query id. */
+static void
+bill_worker(const PlannedStmt *plan)
+{
+	uint32		generation = pfs_load_acquire(&pfs_arena->digest_generation);
+	uint32		digest;
+
+	pfs_store(&pfs_session.thread->database_id, MyDatabaseId);
+	digest = pfs_digest_find(pfs_arena, pfs_session.thread, (uint64) plan->queryId);
+	if (digest != PFS_DIGEST_NONE)
+		pfs_wait_bill(&pfs_session, digest, generation);
+}
+
 static void
 pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 {
 	PfsStatement *statement = pfs_session.thread != NULL ? find_statement(queryDesc) : NULL;
 
+	if (pfs_unlikely(IsParallelWorker()) && pfs_session.thread != NULL)
+		bill_worker(queryDesc->plannedstmt);
 	if (statement != NULL)
 	{
 		pfs_pg_plan_end(statement, queryDesc);

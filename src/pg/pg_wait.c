@@ -13,6 +13,8 @@
 #include "pg/pg_port.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 
 #include "miscadmin.h"
 #include "pg/pg_arena.h"
@@ -244,10 +246,13 @@ describe(PfsCall *call, bool has_event)
 		return fd->wait;
 	if (fd->kind == PFS_PG_FD_FILE)
 		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_FILE,.id = {fd->row, fd->use},
-			.instance = fd->row};
-	else if (fd->kind == PFS_PG_FD_CLIENT || fd->kind == PFS_PG_FD_SOCKET)
+			.instance = pfs_object_instance(pfs_arena, PFS_MAP_FILES, fd->row, fd->use)};
+	else if (fd->kind == PFS_PG_FD_CLIENT)
 		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET,
-			.instance = (uint64) call->fd};
+			.instance = pfs_socket_instance(pfs_arena, pfs_session.thread,
+											pfs_session.thread->thread_id)};
+	else if (fd->kind == PFS_PG_FD_SOCKET)
+		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET};
 	return fd->wait;
 }
 
@@ -396,7 +401,8 @@ note_file(const PfsCall *call, int64_t result)
 		call_wait.row = opened->row;
 		call_wait.use = opened->use;
 		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_FILE,
-			.id = {opened->row, opened->use},.instance = opened->row};
+			.id = {opened->row, opened->use},
+			.instance = pfs_object_instance(pfs_arena, PFS_MAP_FILES, opened->row, opened->use)};
 	}
 }
 
@@ -492,6 +498,10 @@ pfs_pg_wait_detach(void)
 void
 pfs_pg_wait_install(void)
 {
+	static char data_directory[PATH_MAX];	/* as the kernel names it */
+
+	if (realpath(DataDir, data_directory) != NULL)
+		pfs_data_directory = data_directory;
 	pfs_pg_lock_names_install();
 	find_effects();
 	if (!PFS_BUILT_WAITS || pfs_guc_wait_timing != PFS_TIMING_AUTO)

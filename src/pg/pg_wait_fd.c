@@ -48,9 +48,10 @@ pfs_pg_wait_of_path(const char *path)
 		return PFS_PG_WAIT_TEMPORARY_FILE;
 	if (strncmp(path, "./", 2) == 0)
 		path += 2;
-	if (DataDir != NULL && path[0] == '/' && strncmp(path, DataDir, strlen(DataDir)) == 0)
+	if (pfs_data_directory != NULL && path[0] == '/' &&
+		strncmp(path, pfs_data_directory, strlen(pfs_data_directory)) == 0)
 	{
-		path += strlen(DataDir);
+		path += strlen(pfs_data_directory);
 		path += path[0] == '/';
 	}
 	if (strncmp(path, "base/", 5) == 0 || strncmp(path, "global/", 7) == 0 ||
@@ -103,7 +104,7 @@ look_up(PfsPgFd *entry, int fd)
 		entry->kind = client ? PFS_PG_FD_CLIENT : PFS_PG_FD_SOCKET;
 		entry->wait = client ? PFS_PG_WAIT_CLIENT_SOCKET : PFS_PG_WAIT_OTHER_SOCKET;
 	}
-	else if (path[0] == '/')
+	else if (path[0] == '/' && strstr(path, " (deleted)") == NULL)
 		set_file(entry, path);
 }
 

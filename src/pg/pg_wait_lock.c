@@ -10,7 +10,7 @@
 #include "access/transam.h"
 #include "catalog/pg_tablespace_d.h"
 #include "core/history.h"
-#include "core/table.h"
+#include "core/table_objects.h"
 #include "miscadmin.h"
 #include "pg/pg_arena.h"
 #include "pg/pg_compat.h"
@@ -198,6 +198,17 @@ name_relation(const PfsWaitObject *lock, PfsHostObject *object)
 	object->name = other;
 }
 
+/* A table of which only locks were waited for. */
+static void
+table_names(const PfsTableKey *key, PfsHostObject *object)
+{
+	if (key->database != MyDatabaseId)
+		return;
+	object->name = get_rel_name(key->table);
+	if (object->name != NULL)
+		object->schema = get_namespace_name(get_rel_namespace(key->table));
+}
+
 static void
 lock_object_names(const PfsWaitObject *lock, PfsHostObject *object)
 {
@@ -287,6 +298,7 @@ void
 pfs_pg_lock_names_install(void)
 {
 	pfs_host_lock_object = lock_object_names;
+	pfs_host_table_name = table_names;
 	pfs_host_relation_of_file = relation_of_file;
 	pfs_host_call = interposed_call;
 }

@@ -159,6 +159,7 @@ SLOTS = {
     "unlink": ("unlink",),
     "rename": ("rename",),
     "ftruncate": ("ftruncate", "ftruncate64"),
+    "truncate": ("truncate", "truncate64"),
     "fallocate": ("posix_fallocate", "posix_fallocate64", "fallocate", "fallocate64"),
     "fadvise64": ("posix_fadvise", "posix_fadvise64"),
     "sync_file_range": ("sync_file_range",),
@@ -169,7 +170,10 @@ SLOTS = {
 
 READS = ("read", "pread64", "preadv")
 WRITES = ("write", "pwrite64", "pwritev", "copy_file_range")
-ON_DESCRIPTORS = ("fsync", "fdatasync", "ftruncate", "fallocate", "fadvise64", "sync_file_range")
+BY_PATH = ("unlink", "rename", "mkdir", "truncate")
+ON_DESCRIPTORS = (
+    "close", "fsync", "fdatasync", "ftruncate", "fallocate", "fadvise64", "sync_file_range"
+)  # fmt: skip
 
 
 class Call(NamedTuple):
@@ -181,7 +185,9 @@ class Call(NamedTuple):
     result: int
 
 
-LINE = re.compile(r"^(?:(?P<pid>\d+) +)?(?P<name>\w+)\((?P<rest>.*)\) += (?P<result>-?\d+)(?P<tail>.*)$")
+LINE = re.compile(
+    r"^(?:(?P<pid>\d+) +)?(?P<name>\w+)\((?P<rest>.*)\) += (?P<result>-?\d+)(?P<tail>.*)$"
+)
 DESCRIPTOR = re.compile(r"^(?P<fd>\d+)<(?P<path>.*?)>(?:\(deleted\))?(?:, |$)")
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
@@ -198,7 +204,7 @@ def path_of(name: str, rest: str, result: str, tail: str) -> str | None:
         quoted = QUOTED.search(rest)
         assert quoted, rest
         return quoted[1]
-    if name in ("unlink", "rename", "mkdir"):
+    if name in BY_PATH:
         quoted = QUOTED.search(rest)
         assert quoted, rest
         return quoted[1]
@@ -311,7 +317,7 @@ def sums_of_calls(calls: list[Call]) -> dict[str, FileSum]:
             one_call = FileSum(reads=1, bytes_read=moved)
         elif call.name in WRITES:
             one_call = FileSum(writes=1, bytes_written=moved)
-        elif call.name in ("close", *ON_DESCRIPTORS) or (call.name == "openat" and call.result >= 0):
+        elif call.name in ON_DESCRIPTORS or (call.name == "openat" and call.result >= 0):
             one_call = FileSum(misc=1)
         else:
             continue  # by path: the tables count it by event name only

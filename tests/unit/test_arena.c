@@ -30,11 +30,18 @@ parts_of(const PfsArena *arena, Part *part, int count)
 		arena->users,
 		arena->hosts,
 		arena->threads,
+		arena->lean_threads,
 		arena->digests,
 		arena->digest_heads,
 		arena->statements_long,
 		arena->statements_long_text,
 		arena->transactions_long,
+		arena->waits_long,
+		arena->lock_waits_long,
+		arena->wait_map,
+		arena->files,
+		arena->tables,
+		arena->file_heads,
 		arena->pool,
 	};
 
