@@ -3089,6 +3089,26 @@ COMMENT ON COLUMN performance_schema.mutex_instances.object_instance_begin IS
 COMMENT ON COLUMN performance_schema.mutex_instances.locked_by_thread_id IS
 	'Thread that holds it';
 
+CREATE FOREIGN TABLE performance_schema.rwlock_instances (
+	name text,
+	object_instance_begin bigint,
+	write_locked_by_thread_id bigint,
+	read_locked_by_count bigint,
+	write_locked text
+) SERVER performance_schema OPTIONS (table_name 'rwlock_instances');
+COMMENT ON FOREIGN TABLE performance_schema.rwlock_instances IS
+	'The server''s fixed lightweight locks (not those of buffers and of other structures), as they are held at this moment';
+COMMENT ON COLUMN performance_schema.rwlock_instances.name IS
+	'Instrument';
+COMMENT ON COLUMN performance_schema.rwlock_instances.object_instance_begin IS
+	'Address in shared memory';
+COMMENT ON COLUMN performance_schema.rwlock_instances.write_locked_by_thread_id IS
+	'Always NULL: the server does not keep who holds the lock, see write_locked';
+COMMENT ON COLUMN performance_schema.rwlock_instances.read_locked_by_count IS
+	'How many hold it shared now';
+COMMENT ON COLUMN performance_schema.rwlock_instances.write_locked IS
+	'Is it held exclusively now? Not in MySQL';
+
 CREATE FOREIGN TABLE performance_schema.cond_instances (
 	name text,
 	object_instance_begin bigint

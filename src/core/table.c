@@ -24,6 +24,7 @@ const char *(*pfs_host_isolation_name) (unsigned isolation);
 const char *(*pfs_host_connection_type) (unsigned type);
 void		(*pfs_host_lock_object) (const PfsWaitObject *lock, PfsHostObject *object);
 const char *(*pfs_host_relation_of_file) (const char *path);
+bool		(*pfs_host_lock) (uint32_t number, PfsHostLock *lock);
 bool		(*pfs_host_call) (uint32_t number, PfsHostCall *call);
 
 const PfsTable *

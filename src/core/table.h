@@ -162,6 +162,16 @@ extern void (*pfs_host_lock_object) (const PfsWaitObject *lock, PfsHostObject *o
 /* Table or index that a file holds, "schema.name", or NULL (another database, no such file). */
 extern const char *(*pfs_host_relation_of_file) (const char *path);
 
+/* One row of rwlock_instances, as it is now; false after the last. */
+typedef struct PfsHostLock
+{
+	uint32_t	code;			/* of the wait event */
+	uint64_t	address;
+	bool		exclusive;
+	uint32_t	shared;			/* how many hold it shared */
+} PfsHostLock;
+extern bool (*pfs_host_lock) (uint32_t number, PfsHostLock *lock);
+
 /* One row of interposed_calls; false after the last. */
 typedef struct PfsHostCall
 {

@@ -4,6 +4,7 @@
  *		instance, events_waits_summary_by_instance; and the instances that do not exist here.
  */
 #include "core/table_objects.h"
+#include "core/wait.h"
 
 #include "core/rollup.h"
 
@@ -292,6 +293,59 @@ const PfsTable pfs_table_events_waits_summary_by_instance = {
 	"mutex_instances",
 	.groups = {&instance_group},.argument = 1 << PFS_RESET_FILES | 1 << PFS_RESET_SOCKETS,
 	.scan = instances_scan,.reset = pfs_reset_points,
+};
+
+/* --- rwlock_instances --- */
+
+typedef struct LockRow
+{
+	PfsText		name;
+	uint64_t	instance;
+	uint64_t	writer;
+	uint8_t		exclusive;
+	uint32_t	readers;
+} LockRow;
+
+static const PfsColumn lock_columns[] = {
+	{"name", "Instrument", PFS_COLUMN_TEXT, offsetof(LockRow, name), PFS_COLUMN_KEY},
+	{"object_instance_begin", "Address in shared memory", PFS_COLUMN_U64,
+	offsetof(LockRow, instance), PFS_COLUMN_KEY},
+	{"write_locked_by_thread_id", "Always NULL: the server does not keep who holds the lock, see "
+	"write_locked", PFS_COLUMN_U64, offsetof(LockRow, writer), PFS_COLUMN_NULL_IF_ZERO},
+	{"read_locked_by_count", "How many hold it shared now", PFS_COLUMN_U32,
+	offsetof(LockRow, readers), 0},
+	{"write_locked", "Is it held exclusively now? Not in MySQL", PFS_COLUMN_YES_NO,
+	offsetof(LockRow, exclusive), 0},
+};
+PFS_GROUP(lock_group, lock_columns);
+
+static void
+locks_scan(PfsScan *scan)
+{
+	PfsHostLock lock;
+
+	for (uint32_t i = 0; pfs_host_lock != NULL && pfs_host_lock(i, &lock); i++)
+	{
+		uint32_t	wait = pfs_wait_of_code(scan->arena, lock.code);
+		LockRow		row = {0};
+		const void *parts[] = {&row};
+
+		if (wait == UINT32_MAX)
+			continue;
+		row.name = pfs_text_of_string(pfs_wait_instrument(scan->arena, wait)->name);
+		row.instance = lock.address;
+		row.exclusive = lock.exclusive;
+		row.readers = lock.shared;
+		if (pfs_scan_wants_text(scan, "name", row.name))
+			scan->emit(scan, parts);
+	}
+}
+
+const PfsTable pfs_table_rwlock_instances = {
+	.name = "rwlock_instances",
+	.doc = "The server's fixed lightweight locks (not those of buffers and of other structures), as they are "
+	"held at this moment",
+	.groups = {&lock_group},.scan = locks_scan,
 };
 
 /* --- what there is none of --- */

@@ -171,6 +171,14 @@ pfs_pg_lock_holder(LOCK *lock, const PGPROC *waiter)
 	return NULL;
 }
 
+/* 18: the bits of a lightweight lock's state follow from the largest number of backends. */
+#if PG_VERSION_NUM >= 180000
+#define PFS_PG_LWLOCK_EXCLUSIVE (MAX_BACKENDS + 1)
+#else
+#define PFS_PG_LWLOCK_EXCLUSIVE ((uint32) 1 << 24)
+#endif
+#define PFS_PG_LWLOCK_SHARED_MASK (PFS_PG_LWLOCK_EXCLUSIVE - 1)
+
 /* 16: the number of backend types got a name. */
 #if PG_VERSION_NUM >= 160000
 #define PFS_PG_BACKEND_TYPES BACKEND_NUM_TYPES

@@ -18,7 +18,9 @@
 #include "pg/pg_wait.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
+#include "storage/lwlock.h"
 #include "storage/proc.h"
+#include "utils/wait_event.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -279,6 +281,24 @@ relation_of_file(const char *path)
 	return name;
 }
 
+/* The fixed part of the server's array of lightweight locks. */
+static bool
+fixed_lwlock(uint32_t number, PfsHostLock *lock)
+{
+	LWLock	   *lwlock;
+	uint32		state;
+
+	if (number >= NUM_FIXED_LWLOCKS || MainLWLockArray == NULL)
+		return false;
+	lwlock = &MainLWLockArray[number].lock;
+	state = pg_atomic_read_u32(&lwlock->state);
+	lock->code = PG_WAIT_LWLOCK | lwlock->tranche;
+	lock->address = (uint64) (uintptr_t) lwlock;
+	lock->exclusive = (state & PFS_PG_LWLOCK_EXCLUSIVE) != 0;
+	lock->shared = state & PFS_PG_LWLOCK_SHARED_MASK;
+	return true;
+}
+
 static bool
 interposed_call(uint32_t number, PfsHostCall *call)
 {
@@ -300,5 +320,6 @@ pfs_pg_lock_names_install(void)
 	pfs_host_lock_object = lock_object_names;
 	pfs_host_table_name = table_names;
 	pfs_host_relation_of_file = relation_of_file;
+	pfs_host_lock = fixed_lwlock;
 	pfs_host_call = interposed_call;
 }

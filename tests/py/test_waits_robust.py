@@ -156,7 +156,7 @@ def unharmed(server: Any, everything: bool = True) -> None:
         before = w.waits()
         for _ in range(3):
             w.conn.execute("SELECT pg_sleep(0.001)")
-        w.settle()
+            w.settle()
         if everything:
             found = grown(w.waits(), before)
             assert found["wait/timeout/postgres/PgSleep"].count >= 3

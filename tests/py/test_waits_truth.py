@@ -127,10 +127,16 @@ def w(session: Callable[..., Waiter]) -> Waiter:
 
 @pytest.fixture(autouse=True)
 def nothing_lost(observer: Any) -> Iterator[None]:
-    """No test makes the server lose events."""
-    before = losses(observer)
+    """No test makes the server lose events. A blocker may stay unknown: the lock table was busy."""
+
+    def lost() -> dict[str, int]:
+        return {
+            name: count for name, count in losses(observer).items() if "lock_blockers" not in name
+        }
+
+    before = lost()
     yield
-    assert losses(observer) == before
+    assert lost() == before
 
 
 def seconds(timer: Any) -> float:
@@ -138,7 +144,7 @@ def seconds(timer: Any) -> float:
     return float(timer) / 1e12
 
 
-# --- files: calls and bytes are those that strace saw -----------------------------------------------
+# --- files: calls and bytes are those that strace saw ---------------------------------------------
 
 class FileLoad(NamedTuple):
     """What to do first, what to trace, and calls that must be among what is seen."""
@@ -339,7 +345,7 @@ def test_io_workers(worker_server: Any, tmp_path: Path) -> None:
     assert own["wait/io/file/postgres/AioIoCompletion"].count > 0
 
 
-# --- heavyweight locks: one wait is one event -------------------------------------------------------
+# --- heavyweight locks: one wait is one event -----------------------------------------------------
 
 LOCKS = {
     # what the blocker holds, what the waiter wants: event, object type, mode

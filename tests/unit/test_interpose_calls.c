@@ -21,6 +21,16 @@
 #include <unistd.h>
 
 /* One call, observed: the result must be right, and so must what the observer saw. */
+/* Printing is made of calls that are seen: what was seen is looked at before. */
+#define CHECK_UNSEEN(call, what) \
+	do \
+	{ \
+		bool good = (call); \
+		uint32_t seen_now = seen_count; \
+\
+		ok(good && seen_now == 0, what); \
+	} while (0)
+
 #define CALL(symbol, fd, path, expression, want) \
 	do { \
 		int64_t		returned_; \
@@ -151,8 +161,7 @@ test_streams(void)
 		return;
 	fd = fileno(file);
 	watch_start();
-	is_u64(fwrite("one\ntwo\n", 2, 4, file), 4, "fwrite works");
-	is_u64(seen_count, 0, "fwrite passes unseen: it is made for each row");
+	CHECK_UNSEEN(fwrite("one\ntwo\n", 2, 4, file) == 4, "fwrite passes unseen: it is made for each row");
 	CALL(fflush, fd, NULL, fflush(file), 0);
 	CALL(fflush, -1, NULL, fflush(NULL), 0);
 	rewind(file);
