@@ -25,19 +25,19 @@ COMMENT ON COLUMN sys.schema_index_statistics.index_name IS
 COMMENT ON COLUMN sys.schema_index_statistics.rows_selected IS
 	'Rows read by it';
 COMMENT ON COLUMN sys.schema_index_statistics.select_latency IS
-	'Time to have rows read by it';
+	'Time in which rows were read by it';
 COMMENT ON COLUMN sys.schema_index_statistics.rows_inserted IS
-	'Rows inserted';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.insert_latency IS
-	'Time to have rows inserted';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.rows_updated IS
-	'Rows found by it and updated';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.update_latency IS
-	'Time to have rows found by it and updated';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.rows_deleted IS
-	'Rows found by it and deleted';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.delete_latency IS
-	'Time to have rows found by it and deleted';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.database_name IS
 	'Its database, NULL = shared by all; not in MySQL';
 GRANT SELECT ON sys.schema_index_statistics TO PUBLIC;

@@ -34,19 +34,19 @@ COMMENT ON COLUMN sys.schema_table_statistics.total_latency IS
 COMMENT ON COLUMN sys.schema_table_statistics.rows_fetched IS
 	'Rows read';
 COMMENT ON COLUMN sys.schema_table_statistics.fetch_latency IS
-	'Time to have rows read';
+	'Time in which rows were read';
 COMMENT ON COLUMN sys.schema_table_statistics.rows_inserted IS
 	'Rows inserted';
 COMMENT ON COLUMN sys.schema_table_statistics.insert_latency IS
-	'Time to have rows inserted';
+	'Time in which rows were inserted';
 COMMENT ON COLUMN sys.schema_table_statistics.rows_updated IS
 	'Rows updated';
 COMMENT ON COLUMN sys.schema_table_statistics.update_latency IS
-	'Time to have rows updated';
+	'Time in which rows were updated';
 COMMENT ON COLUMN sys.schema_table_statistics.rows_deleted IS
 	'Rows deleted';
 COMMENT ON COLUMN sys.schema_table_statistics.delete_latency IS
-	'Time to have rows deleted';
+	'Time in which rows were deleted';
 COMMENT ON COLUMN sys.schema_table_statistics.io_read_requests IS
 	'Reads of its files; NULL in other databases';
 COMMENT ON COLUMN sys.schema_table_statistics.io_read IS

@@ -40,19 +40,19 @@ COMMENT ON COLUMN sys."x$schema_table_statistics".total_latency IS
 COMMENT ON COLUMN sys."x$schema_table_statistics".rows_fetched IS
 	'Rows read';
 COMMENT ON COLUMN sys."x$schema_table_statistics".fetch_latency IS
-	'Time to have rows read, picoseconds';
+	'Time in which rows were read, picoseconds';
 COMMENT ON COLUMN sys."x$schema_table_statistics".rows_inserted IS
 	'Rows inserted';
 COMMENT ON COLUMN sys."x$schema_table_statistics".insert_latency IS
-	'Time to have rows inserted, picoseconds';
+	'Time in which rows were inserted, picoseconds';
 COMMENT ON COLUMN sys."x$schema_table_statistics".rows_updated IS
 	'Rows updated';
 COMMENT ON COLUMN sys."x$schema_table_statistics".update_latency IS
-	'Time to have rows updated, picoseconds';
+	'Time in which rows were updated, picoseconds';
 COMMENT ON COLUMN sys."x$schema_table_statistics".rows_deleted IS
 	'Rows deleted';
 COMMENT ON COLUMN sys."x$schema_table_statistics".delete_latency IS
-	'Time to have rows deleted, picoseconds';
+	'Time in which rows were deleted, picoseconds';
 COMMENT ON COLUMN sys."x$schema_table_statistics".io_read_requests IS
 	'Reads of its files; NULL in other databases';
 COMMENT ON COLUMN sys."x$schema_table_statistics".io_read IS

@@ -10,6 +10,7 @@
 
 #include "core/statement.h"
 #include "access/xact.h"
+#include "access/xact.h"
 #include "nodes/parsenodes.h"
 #include "executor/execdesc.h"
 
@@ -114,6 +115,16 @@ extern void pfs_pg_plan_end(PfsStatement *statement, QueryDesc *query);
 extern void pfs_pg_usage_start(PfsStatement *statement);
 extern void pfs_pg_usage_end(PfsStatement *statement);
 extern void pfs_pg_plan_forget(const PfsStatement *statement);
+
+/* --- pg_table_io.c: rows read and changed --- */
+extern void pfs_pg_table_start(QueryDesc *query, const PfsStatement *statement);
+extern uint64 pfs_pg_table_collect(const QueryDesc *query, PfsStatement *statement);
+extern void pfs_pg_table_end(const QueryDesc *query);
+extern void pfs_pg_table_failed(PfsStatement *statement);
+extern int	pfs_pg_table_utility_start(const Node *utility);
+extern void pfs_pg_table_utility_end(int before);
+extern void pfs_pg_table_transaction(XactEvent event);
+extern void pfs_pg_table_subtransaction(SubXactEvent event, int level);
 
 /* --- pg_table_io.c: rows read and changed --- */
 extern void pfs_pg_table_start(QueryDesc *query, const PfsStatement *statement);

@@ -122,7 +122,7 @@ register_thread_classes(PfsArena *arena)
 		size_t		end = strlen(name);
 
 		for (; *words != '\0' && end < sizeof(name) - 1; words++)
-			name[end++] = *words == ' ' ? '_' : *words;
+			name[end++] = *words == ' ' || *words == '-' ? '_' : *words;
 		name[end] = '\0';
 		if (type == B_INVALID)
 			strcpy(name, "thread/postgres/unknown");

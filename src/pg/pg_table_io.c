@@ -28,6 +28,7 @@
 #include "pg/pg_hooks.h"
 #include "pg/pg_table_io.h"
 #include "replication/logicalworker.h"
+#include "storage/ipc.h"
 #include "utils/pgstat_internal.h"
 #include "utils/rel.h"
 
@@ -78,7 +79,8 @@ typedef struct Part
 
 typedef struct OpenQuery
 {
-	const QueryDesc *query;		/* NULL = free */
+	const QueryDesc *query;
+	struct OpenQuery *older;	/* of the open ones, or of the free ones */
 	int			level;			/* of transactions */
 	uint32		items;
 	uint32		room;
@@ -86,13 +88,16 @@ typedef struct OpenQuery
 	bool		records;		/* else only rows_examined */
 	bool		timed;
 	bool		routes;
+	bool		collected;		/* it has told its client that it is complete */
 	PfsPgTimes	times;
 	Part	   *item;			/* own, or of the query's memory */
 	Part		own[OWN_ITEMS];
 } OpenQuery;
 
 static OpenQuery queries[QUERIES];
-static uint32 queries_top = 0;	/* all above are free */
+static uint32 queries_used = 0; /* of the array; those closed are in the list of free ones */
+static OpenQuery *newest = NULL;
+static OpenQuery *free_query = NULL;
 
 static PfsPgTable *
 find_slowly(Oid relation, bool make)
@@ -255,18 +260,21 @@ find_variables(struct dl_phdr_info *info, size_t size, void *arg)
  * All nodes of the list lie in allocated memory but one, its head.  To have a node to begin with,
  * a counter of pg_class is made pending.  At a safe point, once.
  */
-static void
+static bool head_known = false;
+
+/* wait/io/table/sql/handler */
+static const PfsInstrument *instrument = NULL;
+
+static pg_noinline void
 find_pending_head(void)
 {
-	static bool tried = false;
 	Range		variables = {0, 0};
 	Relation	relation;
 	PgStat_EntryRef *entry;
 	dlist_node *node;
 
-	if (pfs_likely(tried))
-		return;
-	tried = true;
+	head_known = true;			/* or never will be */
+	instrument = pfs_wait_instrument(pfs_arena, pfs_load(&pfs_arena->table_wait));
 	dl_iterate_phdr(find_variables, &variables);
 	relation = RelationIdGetRelation(RelationRelationId);
 	(void) pgstat_should_count_relation(relation);
@@ -274,7 +282,7 @@ find_pending_head(void)
 	entry = pgstat_fetch_pending_entry(PGSTAT_KIND_RELATION, MyDatabaseId, RelationRelationId);
 	if (entry == NULL)
 	{
-		tried = pgstat_track_counts;	/* it may be turned on later */
+		head_known = pgstat_track_counts;	/* it may be turned on later */
 		return;
 	}
 	node = &entry->pending_node;
@@ -408,9 +416,8 @@ sweep(bool safe)
 	Oid			relation;
 	uint64		total[PFS_TABLE_OPERATIONS];
 
-	for (uint32 i = 0; i < queries_top; i++)
-		if (queries[i].query != NULL)
-			pfs_pg_time_harvest(&queries[i].times);
+	for (OpenQuery *query = newest; query != NULL; query = query->older)
+		pfs_pg_time_harvest(&query->times);
 	while ((status = next_pending(&place, &relation)) != NULL)
 	{
 		PfsPgTable *table = find(relation, false);
@@ -466,73 +473,96 @@ take_back(int level)
 	}
 }
 
+/* What a process needs, and what it has put off.  At safe points. */
+static void
+prepare(void)
+{
+	if (!head_known)
+		find_pending_head();
+	settle();
+}
+
 /* --- start of a query --- */
 
-static OpenQuery *
-find_query(const QueryDesc *query)
+static inline OpenQuery *
+find_query(const QueryDesc *desc)
 {
-	for (uint32 i = queries_top; i > 0; i--)
-		if (queries[i - 1].query == query)
-			return &queries[i - 1];
-	return NULL;
+	OpenQuery  *query = newest;
+
+	while (query != NULL && pfs_unlikely(query->query != desc))
+		query = query->older;
+	return query;
 }
 
-static void
+static inline void
 close_query(OpenQuery *query)
 {
+	OpenQuery **link = &newest;
+
 	pfs_pg_time_release(&query->times);
-	query->query = NULL;
-	while (queries_top > 0 && queries[queries_top - 1].query == NULL)
-		queries_top--;
+	while (pfs_unlikely(*link != query))
+		link = &(*link)->older;
+	*link = query->older;
+	query->older = free_query;
+	free_query = query;
 }
 
-static OpenQuery *
+static inline OpenQuery *
 open_query(const QueryDesc *desc)
 {
-	OpenQuery	   *query = queries_top > 0 ? find_query(desc) : NULL;
+	OpenQuery  *query = find_query(desc);
 
 	if (pfs_unlikely(query != NULL))
 		close_query(query);
-	if (queries_top < QUERIES)
-		query = &queries[queries_top++];
-	else if ((query = find_query(NULL)) == NULL)
+	query = free_query;
+	if (pfs_likely(query != NULL))
+		free_query = query->older;
+	else if (queries_used < QUERIES)
+		query = &queries[queries_used++];
+	else
 	{
 		pfs_lose(pfs_arena, PFS_LOSS_FRAMES);
 		return NULL;
 	}
 	query->query = desc;
+	query->older = newest;
+	newest = query;
 	query->level = GetCurrentTransactionNestLevel();
 	query->items = 0;
 	query->room = OWN_ITEMS;
 	query->routed = 0;
-	query->routes = false;
+	query->routes = query->collected = false;
 	query->item = query->own;
-	memset(&query->times, 0, sizeof(query->times));
+	pfs_pg_time_begin(&query->times);
 	return query;
 }
 
-static Part *
+static pg_noinline void
+make_room(OpenQuery *query)
+{
+	Part	   *more = MemoryContextAlloc(query->query->estate->es_query_cxt,
+										  query->room * 4 * sizeof(Part));
+
+	memcpy(more, query->item, query->items * sizeof(Part));
+	query->item = more;
+	query->room *= 4;
+}
+
+static inline Part *
 add_item(OpenQuery *query)
 {
 	if (pfs_unlikely(query->items == query->room))
-	{
-		Part	   *more = MemoryContextAlloc(query->query->estate->es_query_cxt,
-											  query->room * 4 * sizeof(Part));
-
-		memcpy(more, query->item, query->items * sizeof(Part));
-		query->item = more;
-		query->room *= 4;
-	}
+		make_room(query);
 	return &query->item[query->items++];
 }
 
 static inline uint64
 rows_examined(Reads reads, const PgStat_TableStatus *status)
 {
-	if (status == NULL || reads == READS_NOTHING)
-		return 0;
 	if (reads == READS_INDEX)
 		return (uint64) PFS_PG_COUNTER(status, tuples_fetched);
+	if (reads == READS_NOTHING)
+		return 0;
 	return (uint64) PFS_PG_COUNTER(status, tuples_returned) +
 		(reads == READS_TABLE ? (uint64) PFS_PG_COUNTER(status, tuples_fetched) : 0);
 }
@@ -541,10 +571,9 @@ rows_examined(Reads reads, const PgStat_TableStatus *status)
 static bool
 others_have(const OpenQuery *query, const PfsPgTable *table)
 {
-	for (uint32 i = 0; i < queries_top; i++)
-		for (uint32 k = 0; queries[i].query != NULL && &queries[i] != query &&
-			 k < queries[i].items; k++)
-			if (queries[i].item[k].table == table)
+	for (const OpenQuery *other = newest; other != NULL; other = other->older)
+		for (uint32 i = 0; other != query && i < other->items; i++)
+			if (other->item[i].table == table)
 				return true;
 	return false;
 }
@@ -553,12 +582,15 @@ others_have(const OpenQuery *query, const PfsPgTable *table)
  * What was done before the query belongs to other queries, or to nobody: to what ran while nothing
  * was recorded.
  */
-static void
-hold_back_rows(const OpenQuery *query, Part *item, const uint64 *total)
+static pg_noinline void
+hold_back_rows(const OpenQuery *query, Part *item, const PgStat_TableStatus *status)
 {
 	PfsPgTable *table = item->table;
 	bool		others = utility_level > 0 || others_have(query, table);
+	uint64		total[PFS_TABLE_OPERATIONS];
 
+	total[PFS_TABLE_FETCH] = rows_fetched(table, status);
+	rows_changed(status, total, 0);
 	for (int i = 0; i < (item->changed ? PFS_TABLE_OPERATIONS : 1); i++)
 	{
 		if (!others || total[i] < table->counted[i])
@@ -570,40 +602,35 @@ hold_back_rows(const OpenQuery *query, Part *item, const uint64 *total)
 static inline void
 hold_back(const OpenQuery *query, Part *item, const PgStat_TableStatus *status)
 {
-	uint64		total[PFS_TABLE_OPERATIONS] = {0};
-
 	meet(item->table, status);
 	memset(item->held, 0, sizeof(item->held));
-	if (status == NULL)
-		return;
-	total[PFS_TABLE_FETCH] = rows_fetched(item->table, status);
-	if (item->changed && pfs_unlikely(status->trans != NULL))
-		rows_changed(status, total, 0);
-	if (pfs_unlikely(total[PFS_TABLE_FETCH] != item->table->counted[PFS_TABLE_FETCH] ||
+	if (status != NULL &&
+		pfs_unlikely(rows_fetched(item->table, status) != item->table->counted[PFS_TABLE_FETCH] ||
 					 (item->changed && status->trans != NULL)))
-		hold_back_rows(query, item, total);
+		hold_back_rows(query, item, status);
 }
 
-static PfsPgTable *
+/* Adds a relation to a query, once. */
+static inline PfsPgTable *
 watch(OpenQuery *query, Relation relation, Reads reads, bool changed)
 {
 	PfsPgTable *table = query->records ? find_watched(RelationGetRelid(relation)) : NULL;
+	const PgStat_TableStatus *status;
 	Part	   *item;
 
 	for (uint32 i = 0; i < query->items && i < OWN_ITEMS; i++)
 		if (query->item[i].relation == relation && query->item[i].reads == reads)
 			return table;		/* a self-join */
-	if (table == NULL && reads == READS_NOTHING)
-		return NULL;
 	(void) pgstat_should_count_relation(relation);	/* finds what it has counted, too */
+	status = relation->pgstat_info;
 	item = add_item(query);
 	item->relation = relation;
 	item->table = table;
 	item->reads = (uint8) reads;
 	item->changed = changed;
-	item->examined = rows_examined(reads, relation->pgstat_info);
-	if (table != NULL)
-		hold_back(query, item, relation->pgstat_info);
+	item->examined = status != NULL ? rows_examined(reads, status) : 0;
+	if (pfs_likely(table != NULL))
+		hold_back(query, item, status);
 	return table;
 }
 
@@ -630,7 +657,7 @@ watch_look_ups(OpenQuery *query, List *indexes)
 	}
 }
 
-static bool
+static inline bool
 scan(OpenQuery *query, PlanState *node, Relation relation, Reads reads)
 {
 	PfsPgTable *table;
@@ -638,8 +665,10 @@ scan(OpenQuery *query, PlanState *node, Relation relation, Reads reads)
 	if (relation == NULL)		/* EXPLAIN */
 		return false;
 	table = watch(query, relation, reads, false);
-	return query->timed && table != NULL && table->timed &&
-		pfs_pg_time_node(&query->times, node, PFS_PG_TIME_FETCH, table);
+	if (!query->timed || table == NULL || !table->timed)
+		return false;
+	pfs_pg_time_node(&query->times, node, PFS_PG_TIME_OWN, table);
+	return true;
 }
 
 static bool look_at(OpenQuery *query, PlanState *node, int depth);
@@ -706,6 +735,9 @@ modify(OpenQuery *query, ModifyTableState *node, bool child_timed)
 static bool
 look_at(OpenQuery *query, PlanState *node, int depth)
 {
+	Relation	relation;
+	Reads		reads = READS_TABLE;
+	ListCell   *cell;
 	bool		timed;
 
 	if (node == NULL || depth > PLAN_DEPTH_MAX)
@@ -713,16 +745,23 @@ look_at(OpenQuery *query, PlanState *node, int depth)
 	switch (nodeTag(node))
 	{
 		case T_IndexScanState:
-			return scan(query, node, ((IndexScanState *) node)->iss_RelationDesc, READS_INDEX);
+			relation = ((IndexScanState *) node)->iss_RelationDesc;
+			reads = READS_INDEX;
+			break;
 		case T_IndexOnlyScanState:
-			return scan(query, node, ((IndexOnlyScanState *) node)->ioss_RelationDesc,
-						READS_INDEX_ONLY);
+			relation = ((IndexOnlyScanState *) node)->ioss_RelationDesc;
+			reads = READS_INDEX_ONLY;
+			break;
+		case T_CustomScanState:
+			foreach(cell, ((CustomScanState *) node)->custom_ps)
+				look_at(query, (PlanState *) lfirst(cell), depth + 1);
+			/* FALLTHROUGH */
 		case T_SeqScanState:
 		case T_SampleScanState:
 		case T_BitmapHeapScanState:
 		case T_TidRangeScanState:
-		case T_CustomScanState:
-			return scan(query, node, ((ScanState *) node)->ss_currentRelation, READS_TABLE);
+			relation = ((ScanState *) node)->ss_currentRelation;
+			break;
 		case T_AppendState:
 			look_at_all(query, ((AppendState *) node)->appendplans,
 						((AppendState *) node)->as_nplans, depth + 1);
@@ -743,30 +782,27 @@ look_at(OpenQuery *query, PlanState *node, int depth)
 			look_at(query, innerPlanState(node), depth + 1);
 			return false;
 	}
+	return scan(query, node, relation, reads);
 }
 
 /* After ExecutorStart: the plan is initialised, its relations are open.  statement: NULL = none. */
 void
 pfs_pg_table_start(QueryDesc *desc, const PfsStatement *statement)
 {
-	bool		records = pfs_pg_wants(PFS_GATE_TABLES);
-	OpenQuery	   *query;
+	bool		records = statement == NULL ? pfs_pg_wants(PFS_GATE_TABLES)
+		: (pfs_load(&pfs_arena->gate) & PFS_GATE_TABLES & PFS_BUILT) != 0;
+	OpenQuery  *query;
 	ListCell   *cell;
 
 	if ((!records && statement == NULL) || desc->planstate == NULL)
 		return;
-	if (records)
-	{
-		find_pending_head();
-		if (pfs_unlikely(owed_used > 0))
-			settle();
-	}
+	if (records && pfs_unlikely(!head_known || owed_used > 0))
+		prepare();
 	query = open_query(desc);
 	if (query == NULL)
 		return;
 	query->records = records;
-	query->timed = records &&
-		pfs_load(&pfs_wait_instrument(pfs_arena, pfs_load(&pfs_arena->table_wait))->timed) != 0;
+	query->timed = records && pfs_load(&instrument->timed) != 0;
 	look_at(query, desc->planstate, 0);
 	foreach(cell, desc->estate->es_subplanstates)
 		look_at(query, (PlanState *) lfirst(cell), 0);
@@ -820,35 +856,25 @@ own_rows(const OpenQuery *query, const Part *item, const uint64 *total, PfsTable
 	return rows > held ? rows - held : 0;
 }
 
-/* Number of operations that the item can have made; their counters are read. */
-static inline int
-read_totals(const Part *item, const PgStat_TableStatus *status, uint64 *total)
-{
-	total[PFS_TABLE_FETCH] = rows_fetched(item->table, status);
-	if (!item->changed || status->trans == NULL)
-		return 1;
-	rows_changed(status, total, 0);
-	return PFS_TABLE_OPERATIONS;
-}
-
-/* Rows among which a time is distributed: changed ones, and those of scans without a time of their own. */
+/* Rows among which times are distributed: changed ones, and those of scans without a time of their own. */
 static void
 count_shares(OpenQuery *query, uint64 *fetched, uint64 *changed)
 {
-	*fetched = *changed = 0;
 	for (uint32 i = 0; i < query->items; i++)
 	{
 		const Part *item = &query->item[i];
 		const PgStat_TableStatus *status = item->relation != NULL ? item->relation->pgstat_info : NULL;
 		uint64		total[PFS_TABLE_OPERATIONS];
-		int			operations;
 
 		if (status == NULL || item->table == NULL)
 			continue;
-		operations = read_totals(item, status, total);
+		total[PFS_TABLE_FETCH] = rows_fetched(item->table, status);
 		if (item->table->start == 0)
 			*fetched += own_rows(query, item, total, PFS_TABLE_FETCH);
-		for (int k = PFS_TABLE_INSERT; k < operations; k++)
+		if (!item->changed || status->trans == NULL)
+			continue;
+		rows_changed(status, total, 0);
+		for (int k = PFS_TABLE_INSERT; k < PFS_TABLE_OPERATIONS; k++)
 			*changed += own_rows(query, item, total, k);
 	}
 }
@@ -860,99 +886,122 @@ share(int64 ticks, uint64 rows, uint64 of)
 }
 
 static void
-record_item(OpenQuery *query, Part *item, const PgStat_TableStatus *status, uint64 all_fetched,
-			uint64 all_changed)
+record_changes(OpenQuery *query, Part *item, const PgStat_TableStatus *status, uint64 all)
 {
 	PfsPgTable *table = item->table;
-	PfsPgTimes *times = &query->times;
+	const PfsPgTimes *times = &query->times;
 	uint64		total[PFS_TABLE_OPERATIONS];
-	int			operations = read_totals(item, status, total);
-	uint64		rows = own_rows(query, item, total, PFS_TABLE_FETCH);
 
-	if (rows > 0)
+	rows_changed(status, total, 0);
+	for (int i = PFS_TABLE_INSERT; i < PFS_TABLE_OPERATIONS; i++)
 	{
-		if (table->start != 0)
-			record(table, PFS_TABLE_FETCH, rows, table->start, table->ticks);
-		else
-			record(table, PFS_TABLE_FETCH, rows, times->fetch_start,
-				   all_fetched == 0 ? 0 : share(times->fetch, rows, all_fetched));
-	}
-	table->ticks = 0;
-	table->start = 0;
-	for (int i = PFS_TABLE_INSERT; i < operations; i++)
-	{
+		uint64		rows;
+
 		if (total[i] < table->counted[i])
 			table->counted[i] = total[i];	/* a second TRUNCATE in the transaction */
 		rows = own_rows(query, item, total, i);
-		if (rows > 0)
-			record(table, i, rows, times->change_start, all_changed == 0 ? 0 : share(times->change, rows, all_changed));
+		if (rows == 0)
+			continue;
+		if (all > 0)
+			record(table, i, rows, times->change_start, share(times->change, rows, all));
+		else
+			record(table, i, rows, 0, 0);
 	}
 }
 
-static void
+static inline void
+record_fetches(OpenQuery *query, Part *item, const PgStat_TableStatus *status, uint64 all)
+{
+	PfsPgTable *table = item->table;
+	const PfsPgTimes *times = &query->times;
+	uint64		total = rows_fetched(table, status);
+	uint64		rows = total == table->counted[PFS_TABLE_FETCH] ? 0
+		: own_rows(query, item, &total, PFS_TABLE_FETCH);
+
+	StaticAssertStmt(PFS_TABLE_FETCH == 0, "total is an array of one");
+	if (rows > 0)
+	{
+		if (pfs_likely(table->start != 0 || all == 0))
+			record(table, PFS_TABLE_FETCH, rows, table->start, table->ticks);
+		else
+			record(table, PFS_TABLE_FETCH, rows, times->fetch_start, share(times->fetch, rows, all));
+	}
+	table->ticks = 0;
+	table->start = 0;
+}
+
+/* Records the rows of a query.  Returns the rows that it has examined since its start. */
+static inline uint64
 record_query(OpenQuery *query)
 {
 	uint64		fetched = 0,
-				changed = 0;
+				changed = 0,
+				examined = 0;
 
 	pfs_pg_time_harvest(&query->times);
-	if (query->routes)
+	if (pfs_unlikely(query->routes))
 		add_routed(query);
-	if (query->times.fetch_start != 0 || query->times.change_start != 0)
-		count_shares(query, &fetched, &changed);	/* else there is nothing to distribute */
+	if (query->times.distributes)
+		count_shares(query, &fetched, &changed);
 	for (uint32 i = 0; i < query->items; i++)
 	{
 		Part	   *item = &query->item[i];
-		const PgStat_TableStatus *status = item->table != NULL ? status_of(item) : NULL;
+		const PgStat_TableStatus *status = status_of(item);
+		uint64		now;
 
-		if (status != NULL)
-			record_item(query, item, status, fetched, changed);
+		if (status == NULL)
+			continue;
+		now = rows_examined(item->reads, status);
+		examined += now > item->examined ? now - item->examined : 0;
+		if (item->table == NULL)
+			continue;
+		record_fetches(query, item, status, fetched);
+		if (item->changed && status->trans != NULL)
+			record_changes(query, item, status, changed);
 	}
-	query->times.fetch = query->times.change = 0;
-	query->times.fetch_start = query->times.change_start = 0;
+	if (query->times.distributes)
+	{
+		query->times.fetch = query->times.change = 0;
+		query->times.fetch_start = query->times.change_start = 0;
+	}
+	query->collected = true;
+	return examined;
 }
 
-/*
- * A query has ended, or told its client so; statement: it is the query's, NULL = unknown.
- * Returns the rows that the query has examined.
- */
+/* A statement has ended, or told its client so; returns the rows that it has examined. */
 uint64
 pfs_pg_table_collect(const QueryDesc *desc, PfsStatement *statement)
 {
-	OpenQuery	   *query = queries_top > 0 ? find_query(desc) : NULL;
+	OpenQuery  *query = find_query(desc);
 	PfsStatement *running = pfs_session.running;
-	uint64		rows = 0;
+	uint64		rows;
 
 	if (query == NULL)
 		return 0;
-	for (uint32 i = 0; i < query->items; i++)
-	{
-		const Part *item = &query->item[i];
-		uint64		examined = item->relation == NULL ? 0
-			: rows_examined(item->reads, item->relation->pgstat_info);
-
-		if (examined > item->examined)
-			rows += examined - item->examined;
-	}
-	if (query->records && pfs_wants(&pfs_session, PFS_GATE_TABLES))
-	{
-		if (statement != NULL)
-			pfs_session.running = statement;
-		record_query(query);
-		pfs_session.running = running;
-	}
+	pfs_session.running = statement;	/* the events are nested in it */
+	rows = record_query(query);
+	pfs_session.running = running;
 	return rows;
 }
 
-/* Before ExecutorEnd; what was not collected before is now. */
+/* Of a query without a statement. */
+static pg_noinline void
+collect_late(OpenQuery *query)
+{
+	if (pfs_session.thread != NULL)
+		record_query(query);
+}
+
+/* Before ExecutorEnd. */
 void
 pfs_pg_table_end(const QueryDesc *desc)
 {
-	OpenQuery	   *query = queries_top > 0 ? find_query(desc) : NULL;
+	OpenQuery  *query = find_query(desc);
 
 	if (query == NULL)
 		return;
-	pfs_pg_table_collect(desc, NULL);
+	if (pfs_unlikely(!query->collected))
+		collect_late(query);
 	close_query(query);
 }
 
@@ -1005,8 +1054,7 @@ pfs_pg_table_utility_start(const Node *utility)
 		pfs_pg_table_note_utility(utility);
 	if (!touches_rows(utility) || !pfs_pg_wants(PFS_GATE_TABLES) || !IsTransactionState())
 		return -1;
-	find_pending_head();
-	settle();
+	prepare();
 	sweep_begin();
 	unrecorded = true;
 	if (utility_level == 0)
@@ -1029,28 +1077,54 @@ pfs_pg_table_utility_end(int before)
 static void
 close_queries(int level)
 {
-	for (uint32 i = queries_top; i > 0; i--)
-		if (queries[i - 1].query != NULL && queries[i - 1].level >= level)
-			close_query(&queries[i - 1]);
+	OpenQuery  *older;
+
+	for (OpenQuery *query = newest; query != NULL; query = older)
+	{
+		older = query->older;
+		if (query->level >= level)
+			close_query(query);
+	}
 }
 
-/* Processes that change tables without the executor's hooks. */
-static bool
-records_at_end(void)
+/* In processes that serve no client. */
+static pg_noinline void
+prepare_commit_of_server(void)
 {
-	return IsParallelWorker() || IsLogicalWorker();
+	if (MyBackendType == B_AUTOVAC_WORKER)
+		pfs_pg_table_ddl = true;	/* drops temporary tables of the dead */
+	if (MyBackendType != B_BG_WORKER || (!IsParallelWorker() && !IsLogicalWorker()) ||
+		!pfs_pg_wants(PFS_GATE_TABLES))
+		return;
+	/* those change tables without the executor's hooks, too */
+	prepare();
+	if (IsParallelWorker())
+		period_swept = period;	/* a new process: all counters began at zero */
+	sweep(true);
+}
+
+static inline void
+prepare_commit(void)
+{
+	if (pfs_unlikely(pfs_pg_table_ddl))
+		pfs_pg_table_rename();
+	if (pfs_unlikely(MyBackendType != B_BACKEND))
+		prepare_commit_of_server();
 }
 
 static void
 end_transaction(bool committed)
 {
-	if (unrecorded && (!committed || utility_level > 0 || queries_top > 0) &&
-		pfs_wants(&pfs_session, PFS_GATE_TABLES))
-		sweep(false);
+	if (pfs_unlikely(!committed || utility_level > 0 || newest != NULL))
+	{
+		if (unrecorded && pfs_wants(&pfs_session, PFS_GATE_TABLES))
+			sweep(false);
+		close_queries(0);
+	}
 	if (!committed)
 		utility_level = 0;
-	close_queries(0);
-	pfs_pg_table_drop(committed);
+	if (pfs_unlikely(pfs_pg_table_ddl || proc_exit_inprogress))
+		pfs_pg_table_drop(committed);	/* at its end a process drops its temporary tables */
 	transaction++;
 	if (utility_level > 0)
 		return;					/* the server keeps its counters till the statement ends */
@@ -1065,14 +1139,7 @@ pfs_pg_table_transaction(XactEvent event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
-			pfs_pg_table_rename();
-			if (records_at_end() && pfs_pg_wants(PFS_GATE_TABLES))
-			{
-				find_pending_head();
-				if (IsParallelWorker())
-					period_swept = period;	/* a new process: all counters began at zero */
-				sweep(true);
-			}
+			prepare_commit();
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PARALLEL_COMMIT:
@@ -1094,8 +1161,8 @@ pfs_pg_table_subtransaction(SubXactEvent event, int level)
 {
 	if (event == SUBXACT_EVENT_COMMIT_SUB)
 	{
-		for (uint32 i = 0; i < queries_top; i++)
-			queries[i].level = Min(queries[i].level, level - 1);
+		for (OpenQuery *query = newest; query != NULL; query = query->older)
+			query->level = Min(query->level, level - 1);
 		utility_level = Min(utility_level, level - 1);
 		return;
 	}

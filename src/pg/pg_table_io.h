@@ -51,6 +51,9 @@ extern List *pfs_pg_table_exclusions(PfsPgTable *table, Relation relation);
 /* A utility statement that may change names or drop tables begins. */
 extern void pfs_pg_table_note_utility(const Node *utility);
 
+/* May the transaction have renamed or dropped something? */
+extern bool pfs_pg_table_ddl;
+
 /* The transaction is about to commit: new names are shown.  It has: what it dropped goes. */
 extern void pfs_pg_table_rename(void);
 extern void pfs_pg_table_drop(bool committed);
@@ -60,30 +63,114 @@ extern void pfs_pg_table_drop(bool committed);
 /* What the time of a node is for. */
 typedef enum PfsPgTimeRole
 {
-	PFS_PG_TIME_FETCH,			/* of its table or index */
-	PFS_PG_TIME_CHANGE,			/* ModifyTable: shared by the tables it changes */
+	PFS_PG_TIME_OWN,			/* a scan: of its table or index */
+	PFS_PG_TIME_FETCH,			/* scans that share a place: of their tables, by rows */
+	PFS_PG_TIME_CHANGE,			/* ModifyTable: of the tables it changes, by rows */
 	PFS_PG_TIME_OTHER			/* below a ModifyTable: not the table's */
 } PfsPgTimeRole;
 
-/* Times of one query. */
+/* Times of one query.  What is below "distributes" is only valid if that is true. */
 typedef struct PfsPgTimes
 {
 	uint8		first;			/* its timed nodes + 1, chained; 0 = none */
 	uint8		nodes;
-	int64		fetch;			/* of scans that share a place: distributed by rows */
+	bool		distributes;	/* some time belongs to several tables, by their rows */
+	int64		fetch;
 	int64		change;
 	PfsTicks	fetch_start;
 	PfsTicks	change_start;
 } PfsPgTimes;
 
-/* From now on calls of this node are timed.  False: no place was free. */
-extern bool pfs_pg_time_node(PfsPgTimes *times, PlanState *node, PfsPgTimeRole role,
-							 PfsPgTable *table);
+/* A place where the time of a node is kept. */
+typedef struct PfsPgTimed
+{
+	int32		left;			/* calls until the next one that is timed */
+	uint32		block;			/* calls that it stands for */
+	uint32		rest;			/* calls of that block behind it */
+	uint8		next;			/* of the same query + 1 */
+	uint8		role;			/* PfsPgTimeRole */
+	ExecProcNodeMtd real;
+	int64		ticks;
+	PfsTicks	start;			/* of the first timed call since the last harvest; 0 = none */
+	PfsPgTable *table;			/* OWN */
+	uint64		spare[2];
+} PfsPgTimed;
+
+#define PFS_PG_TIMED_NODES 64	/* bits of a word */
+#define PFS_PG_TIMED_OF_QUERY 16	/* then nodes of a kind share a place */
+
+/* Owner: this process. */
+extern PfsPgTimed pfs_pg_timed[PFS_PG_TIMED_NODES];
+extern uint64 pfs_pg_timed_free;
+extern const ExecProcNodeMtd pfs_pg_timed_calls[PFS_PG_TIMED_NODES];
+
+extern void pfs_pg_time_shared(PfsPgTimes *times, PlanState *node, PfsPgTimeRole role);
+extern void pfs_pg_time_harvest_shared(PfsPgTimes *times, PfsPgTimed *timed);
+
+static inline void
+pfs_pg_time_begin(PfsPgTimes *times)
+{
+	times->first = times->nodes = 0;
+	times->distributes = false;
+}
+
+/* Calls of a node go through a free place. */
+static inline void
+pfs_pg_time_place(PfsPgTimes *times, PlanState *node, PfsPgTimeRole role, PfsPgTable *table)
+{
+	int			place = __builtin_ctzll(pfs_pg_timed_free);
+	PfsPgTimed *timed = &pfs_pg_timed[place];
+
+	pfs_pg_timed_free &= pfs_pg_timed_free - 1;
+	*timed = (PfsPgTimed) {.block = 1,.next = times->first,.role = (uint8) role,
+		.real = node->ExecProcNodeReal,.table = table};
+	times->first = (uint8) (place + 1);
+	times->nodes++;
+	node->ExecProcNodeReal = pfs_pg_timed_calls[place];
+}
+
+/* From now on calls of this node, which has not been called yet, are timed. */
+static inline void
+pfs_pg_time_node(PfsPgTimes *times, PlanState *node, PfsPgTimeRole role, PfsPgTable *table)
+{
+	if (pfs_likely(role == PFS_PG_TIME_OWN && times->nodes < PFS_PG_TIMED_OF_QUERY &&
+				   pfs_pg_timed_free != 0))
+		pfs_pg_time_place(times, node, role, table);
+	else
+		pfs_pg_time_shared(times, node, role);
+}
 
 /* Hands over what was measured since the last call: to tables, and to times itself. */
-extern void pfs_pg_time_harvest(PfsPgTimes *times);
+static inline void
+pfs_pg_time_harvest(PfsPgTimes *times)
+{
+	PfsPgTimed *timed;
+
+	for (uint8 i = times->first; i != 0; i = timed->next)
+	{
+		timed = &pfs_pg_timed[i - 1];
+		if (timed->start == 0)
+			continue;
+		if (pfs_unlikely(timed->role != PFS_PG_TIME_OWN))
+		{
+			pfs_pg_time_harvest_shared(times, timed);
+			continue;
+		}
+		timed->table->ticks += timed->ticks;
+		if (timed->table->start == 0)
+			timed->table->start = timed->start;
+		timed->ticks = 0;
+		timed->start = 0;
+	}
+}
 
 /* The query will not run any more. */
-extern void pfs_pg_time_release(PfsPgTimes *times);
+static inline void
+pfs_pg_time_release(PfsPgTimes *times)
+{
+	for (uint8 i = times->first; i != 0; i = pfs_pg_timed[i - 1].next)
+		pfs_pg_timed_free |= UINT64CONST(1) << (i - 1);
+	times->first = 0;
+}
 
 #endif							/* PFS_PG_TABLE_IO_H */

@@ -32,11 +32,12 @@
 
 #define RENAMED_MAX 16
 
+bool		pfs_pg_table_ddl = false;
+
 /* Owner: this process.  Of the transaction under way. */
 static Oid	renamed[RENAMED_MAX];
 static uint32 renamed_used = 0;
 static bool renamed_all = false;	/* a schema, or too many */
-static bool may_drop = false;
 static Oid	dropped_database = InvalidOid;
 
 /* --- names --- */
@@ -204,7 +205,7 @@ pfs_pg_table_note_utility(const Node *utility)
 		default:
 			break;
 	}
-	may_drop = true;			/* most can drop something, by a cascade, or at the commit */
+	pfs_pg_table_ddl = true;	/* most can drop something, by a cascade, or at the commit */
 }
 
 /* Row of this number of our database, and its key; false: not in use. */
@@ -238,7 +239,7 @@ pfs_pg_table_rename(void)
 	PfsTableKey key;
 	uint32		use;
 
-	if (pfs_likely(renamed_used == 0 && !renamed_all))
+	if (renamed_used == 0 && !renamed_all)
 		return;
 	for (uint32 number = 1; number <= rows; number++)
 	{
@@ -288,12 +289,8 @@ pfs_pg_table_drop(bool committed)
 
 	renamed_used = 0;
 	renamed_all = false;
-	if (pfs_session.thread == NULL)
-		return;
-	if (pfs_likely(!may_drop && !proc_exit_inprogress) && MyBackendType != B_AUTOVAC_WORKER)
-		return;					/* the last two drop temporary tables */
-	may_drop = false;
-	if (committed)
+	pfs_pg_table_ddl = false;
+	if (committed && pfs_session.thread != NULL)
 	{
 		if (OidIsValid(dropped_database))
 			pfs_table_forget(pfs_arena, dropped_database, 0);

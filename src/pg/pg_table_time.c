@@ -16,26 +16,10 @@
 #include "pg/pg_hooks.h"
 #include "pg/pg_table_io.h"
 
-#define TIMED_NODES 64			/* at most 64: bits of a word */
-#define NODES_OF_QUERY 16		/* then nodes of a kind share a place */
-#define BLOCK_MAX 128
+#define BLOCK_MAX 256
 
-typedef struct TimedNode
-{
-	uint32		left;			/* calls until the next one that is timed */
-	uint32		block;			/* calls that it stands for */
-	uint32		rest;			/* calls of that block behind it */
-	uint8		next;			/* of the same query + 1 */
-	uint8		role;			/* PfsPgTimeRole */
-	ExecProcNodeMtd real;
-	int64		ticks;
-	PfsTicks	start;			/* of the first call since the last harvest */
-	PfsPgTable *table;			/* FETCH: NULL = shared by several */
-} TimedNode;
-
-/* Owner: this process. */
-static PFS_ALIGNED TimedNode timed[TIMED_NODES];
-static uint64 places_used = 0;
+PFS_ALIGNED PfsPgTimed pfs_pg_timed[PFS_PG_TIMED_NODES];
+uint64		pfs_pg_timed_free = ~UINT64CONST(0);
 
 /* Time of the timed calls inside the one being timed. */
 static int64 inside = 0;
@@ -50,7 +34,7 @@ random_below(uint32 power_of_two)
 }
 
 static pg_noinline TupleTableSlot *
-time_call(TimedNode *node, PlanState *state)
+time_call(PfsPgTimed *node, PlanState *state)
 {
 	uint32		block = node->block;
 	uint32		next = Min(block * 4, BLOCK_MAX);
@@ -60,7 +44,7 @@ time_call(TimedNode *node, PlanState *state)
 	PfsTicks	start;
 	TupleTableSlot *slot;
 
-	node->left = node->rest + place;
+	node->left = (int32) (node->rest + place);
 	node->rest = next - 1 - place;
 	node->block = next;
 	inside = 0;
@@ -74,14 +58,14 @@ time_call(TimedNode *node, PlanState *state)
 	return slot;
 }
 
-/* One function for each place. */
+/* One function for each place; their numbers are octal. */
 #define CALL(n) \
 	static TupleTableSlot * \
 	call_##n(PlanState *state) \
 	{ \
-		if (pfs_unlikely(timed[0##n].left-- == 0)) \
-			return time_call(&timed[0##n], state); \
-		return timed[0##n].real(state); \
+		if (pfs_unlikely(--pfs_pg_timed[0##n].left < 0)) \
+			return time_call(&pfs_pg_timed[0##n], state); \
+		return pfs_pg_timed[0##n].real(state); \
 	}
 #define EIGHT(m, n) m(n##0) m(n##1) m(n##2) m(n##3) m(n##4) m(n##5) m(n##6) m(n##7)
 #define ALL(m) EIGHT(m, 0) EIGHT(m, 1) EIGHT(m, 2) EIGHT(m, 3) EIGHT(m, 4) EIGHT(m, 5) EIGHT(m, 6) \
@@ -89,85 +73,43 @@ time_call(TimedNode *node, PlanState *state)
 ALL(CALL)
 
 #define NAME(n) call_##n,
-static const ExecProcNodeMtd calls[TIMED_NODES] = {ALL(NAME)};
+const ExecProcNodeMtd pfs_pg_timed_calls[PFS_PG_TIMED_NODES] = {ALL(NAME)};
 
-/* A place that this query uses for such nodes already. */
-static bool
-share_place(const PfsPgTimes *times, PlanState *state, PfsPgTimeRole role)
+/* A node whose time belongs to several tables, or to none. */
+void
+pfs_pg_time_shared(PfsPgTimes *times, PlanState *node, PfsPgTimeRole role)
 {
-	for (uint8 i = times->first; i != 0; i = timed[i - 1].next)
+	role = Max(role, PFS_PG_TIME_FETCH);
+	if (!times->distributes)
 	{
-		TimedNode  *node = &timed[i - 1];
-
-		if (node->real == state->ExecProcNodeReal && node->role == role && node->table == NULL)
+		times->distributes = true;
+		times->fetch = times->change = 0;
+		times->fetch_start = times->change_start = 0;
+	}
+	for (uint8 i = times->first; i != 0 && times->nodes >= PFS_PG_TIMED_OF_QUERY;
+		 i = pfs_pg_timed[i - 1].next)
+	{
+		if (pfs_pg_timed[i - 1].real == node->ExecProcNodeReal && pfs_pg_timed[i - 1].role == role)
 		{
-			state->ExecProcNodeReal = calls[i - 1];
-			return true;
+			node->ExecProcNodeReal = pfs_pg_timed_calls[i - 1];
+			return;
 		}
 	}
-	return false;
-}
-
-bool
-pfs_pg_time_node(PfsPgTimes *times, PlanState *state, PfsPgTimeRole role, PfsPgTable *table)
-{
-	TimedNode  *node;
-	int			place;
-
-	if (pfs_unlikely(times->nodes >= NODES_OF_QUERY))
-	{
-		if (share_place(times, state, role))
-			return true;
-		table = NULL;
-	}
-	if (pfs_unlikely(~places_used == 0))
-		return false;
-	place = __builtin_ctzll(~places_used);
-	places_used |= UINT64CONST(1) << place;
-	node = &timed[place];
-	node->left = 0;
-	node->block = 1;
-	node->rest = 0;
-	node->role = (uint8) role;
-	node->real = state->ExecProcNodeReal;
-	node->ticks = 0;
-	node->start = 0;
-	node->table = table;
-	node->next = times->first;
-	times->first = (uint8) (place + 1);
-	times->nodes++;
-	if (state->ExecProcNode == state->ExecProcNodeReal)
-		state->ExecProcNode = calls[place]; /* somebody has called it already */
-	state->ExecProcNodeReal = calls[place];
-	return true;
+	if (pfs_pg_timed_free != 0 && times->nodes < UINT8_MAX)
+		pfs_pg_time_place(times, node, role, NULL);
 }
 
 void
-pfs_pg_time_harvest(PfsPgTimes *times)
+pfs_pg_time_harvest_shared(PfsPgTimes *times, PfsPgTimed *timed)
 {
-	for (uint8 i = times->first; i != 0; i = timed[i - 1].next)
+	int64	   *ticks = timed->role == PFS_PG_TIME_FETCH ? &times->fetch : &times->change;
+	PfsTicks   *start = timed->role == PFS_PG_TIME_FETCH ? &times->fetch_start : &times->change_start;
+
+	if (timed->role != PFS_PG_TIME_OTHER)
 	{
-		TimedNode  *node = &timed[i - 1];
-		bool		own = node->role == PFS_PG_TIME_FETCH && node->table != NULL;
-		int64	   *ticks = own ? &node->table->ticks
-			: node->role == PFS_PG_TIME_FETCH ? &times->fetch : &times->change;
-		PfsTicks   *start = own ? &node->table->start
-			: node->role == PFS_PG_TIME_FETCH ? &times->fetch_start : &times->change_start;
-
-		if (node->role == PFS_PG_TIME_OTHER || node->start == 0)
-			continue;
-		*ticks += node->ticks;
-		*start = *start == 0 ? node->start : Min(*start, node->start);
-		node->ticks = 0;
-		node->start = 0;
+		*ticks += timed->ticks;
+		*start = *start == 0 ? timed->start : Min(*start, timed->start);
 	}
-}
-
-void
-pfs_pg_time_release(PfsPgTimes *times)
-{
-	for (uint8 i = times->first; i != 0; i = timed[i - 1].next)
-		places_used &= ~(UINT64CONST(1) << (i - 1));
-	times->first = 0;
-	times->nodes = 0;
+	timed->ticks = 0;
+	timed->start = 0;
 }

@@ -207,6 +207,7 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 								qc);
 	/* pstmt may be gone now: a procedure that ended its transaction freed it */
 	pfs_pg_table_utility_end(tables);
+	pfs_pg_table_utility_end(tables);
 	if (statement == NULL || !statement->in_use)
 		return;
 	pfs_pg_leave(statement);

@@ -2,11 +2,15 @@
 SELECT * FROM performance_schema.setup_consumers;
 SELECT * FROM performance_schema.setup_actors;
 SELECT * FROM performance_schema.setup_objects ORDER BY object_type, object_schema COLLATE "C";
-SELECT name, enabled, history, properties FROM performance_schema.setup_threads;
+SELECT name, enabled, history, properties FROM performance_schema.setup_threads
+  WHERE name ~ 'client_backend$|walsender|autovacuum|parallel|checkpointer|background_worker'
+    AND name !~ 'dead' ORDER BY name COLLATE "C";
 SELECT name FROM performance_schema.setup_timers;
 SELECT timer_name FROM performance_schema.performance_timers;
 SELECT name, enabled, timed, properties, flags, volatility FROM performance_schema.setup_instruments
-WHERE name !~ 'statement/sql/' OR name ~ 'sql/(select|error|copy|create_table)$' ORDER BY 1;
+WHERE name !~ '^(statement/sql|wait)/' OR name ~ 'sql/(select|error|copy|create_table)$'
+  OR name ~ '^wait/.*/(handler|relation|tuple|WALWrite|DataFileRead|data_file|PgSleep|ClientRead)$'
+ORDER BY name COLLATE "C";
 
 -- UPDATE: any case, with RETURNING, at once, and not undone by ROLLBACK
 UPDATE performance_schema.setup_instruments SET enabled = 'no', timed = 'No'

@@ -16,7 +16,7 @@ UPDATE watched SET filler = 'y' WHERE used = 5;
 DELETE FROM watched WHERE used = 6;
 RESET enable_seqscan;
 RESET enable_bitmapscan;
-SELECT pg_sleep(0.01) IS NOT NULL AS slept;
+SELECT pg_sleep(0.02) IS NOT NULL AS slept;
 
 -- From here on nothing is recorded, so that two readings see the same
 SELECT performance_schema.set_consumers('global_instrumentation', false);
@@ -163,7 +163,7 @@ FROM sys.x$schema_table_statistics WHERE table_name = 'watched';
 SELECT index_name, rows_selected, rows_updated, rows_deleted
 FROM sys.schema_index_statistics WHERE table_name = 'watched' ORDER BY index_name;
 SELECT * FROM sys.schema_unused_indexes WHERE object_name = 'watched';
-SELECT object_schema, object_name, rows_full_scanned, database_name = current_database() AS here
+SELECT object_schema, object_name, rows_full_scanned >= 2000 AS rows, database_name = current_database() AS here
 FROM sys.schema_tables_with_full_table_scans WHERE object_name = 'watched';
 SELECT relation_name, count(*) > 0 AS files, sum(count_write) > 0 AS written
 FROM sys.io_global_by_file_by_bytes WHERE relation_name ~ 'watched'
