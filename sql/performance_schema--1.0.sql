@@ -3251,7 +3251,7 @@ COMMENT ON COLUMN performance_schema.memory.documentation IS
 -- Every lock of pg_locks with names: what metadata_locks, data_locks and lock_waits are made of.
 --
 -- pg_locks copies the lock table, partition by partition, before it returns its first row: no lock
--- of the lock manager is held while rows are joined, emitted and sent. Names and sessions are sought
+-- of the lock manager is held while rows are joined, emitted and sent. Names and sessions are read
 -- after that; who has gone meanwhile has NULL there. Planning and reading take a few locks on
 -- catalogs for the reader itself, which show too. What pg_stat_activity adds is frozen until the
 -- end of a transaction block, as it is there.
@@ -4176,7 +4176,8 @@ SELECT
 	w.object_name,
 	w.requesting_thread_id AS waiting_thread_id,
 	w.requesting_pid AS waiting_pid,
-	coalesce(wa.usename, wa.backend_type) || coalesce('@' || wt.processlist_host, '') AS waiting_account,
+	coalesce(wa.usename, wa.backend_type)
+		|| coalesce('@' || wt.processlist_host, '') AS waiting_account,
 	w.requesting_lock_mode AS waiting_lock_type,
 	w.requesting_lock_duration AS waiting_lock_duration,
 	wa.query AS waiting_query,
@@ -4244,10 +4245,10 @@ GRANT SELECT ON sys."x$schema_table_lock_waits" TO PUBLIC;
 
 -- Who blocks whom now, as a tree, raw: full texts. Not in MySQL.
 --
--- Each session that waits, and each one that blocks others without waiting itself, is here once. One
--- that waits for several hangs below one of them: below a holder of the lock rather than below one
--- that asked for it earlier, below one that waits itself rather than below a root; blocked_by lists
--- all of them. So a queue of a thousand sessions has a thousand rows, not one for each path.
+-- Each session that waits, and each one that blocks others without waiting itself, is here once.
+-- One that waits for several hangs below one of them: below a holder of the lock rather than below
+-- one that asked for it earlier, below one that waits itself rather than below a root; blocked_by
+-- lists all of them. So a queue of a thousand sessions has a thousand rows, not one for each path.
 -- Sessions that wait for each other in a circle (until the deadlock detector ends one) hang below
 -- the one with the smallest process id.
 --
@@ -4683,7 +4684,8 @@ CREATE VIEW sys."x$latest_file_io" WITH (security_invoker = true) AS
 SELECT
 	CASE WHEN t.processlist_id IS NULL
 		THEN concat(coalesce(split_part(t.name, '/', 3), 'ended'), ':', e.thread_id)
-		ELSE concat(t.processlist_user, '@', t.processlist_host, ':', t.processlist_id) END AS thread,
+		ELSE concat(t.processlist_user, '@', t.processlist_host, ':', t.processlist_id)
+	END AS thread,
 	e.object_name AS file,
 	e.timer_wait AS latency,
 	e.operation,
@@ -4693,7 +4695,7 @@ LEFT JOIN performance_schema.threads AS t ON t.thread_id = e.thread_id
 WHERE e.event_name LIKE 'wait/io/file/%' AND e.object_name IS NOT NULL
 ORDER BY e.timer_start;
 COMMENT ON VIEW sys."x$latest_file_io" IS
-	'The newest file I/O, in the order of time; consumer events_waits_history_long; times in picoseconds';
+	'The newest file I/O, in the order of time; times in picoseconds';
 COMMENT ON COLUMN sys."x$latest_file_io".thread IS
 	'User, client host and process id; what another process does and its thread';
 COMMENT ON COLUMN sys."x$latest_file_io".file IS
@@ -4977,19 +4979,19 @@ COMMENT ON COLUMN sys."x$schema_table_statistics".total_latency IS
 COMMENT ON COLUMN sys."x$schema_table_statistics".rows_fetched IS
 	'Rows read';
 COMMENT ON COLUMN sys."x$schema_table_statistics".fetch_latency IS
-	'Time to have rows read, picoseconds';
+	'Time in which rows were read, picoseconds';
 COMMENT ON COLUMN sys."x$schema_table_statistics".rows_inserted IS
 	'Rows inserted';
 COMMENT ON COLUMN sys."x$schema_table_statistics".insert_latency IS
-	'Time to have rows inserted, picoseconds';
+	'Time in which rows were inserted, picoseconds';
 COMMENT ON COLUMN sys."x$schema_table_statistics".rows_updated IS
 	'Rows updated';
 COMMENT ON COLUMN sys."x$schema_table_statistics".update_latency IS
-	'Time to have rows updated, picoseconds';
+	'Time in which rows were updated, picoseconds';
 COMMENT ON COLUMN sys."x$schema_table_statistics".rows_deleted IS
 	'Rows deleted';
 COMMENT ON COLUMN sys."x$schema_table_statistics".delete_latency IS
-	'Time to have rows deleted, picoseconds';
+	'Time in which rows were deleted, picoseconds';
 COMMENT ON COLUMN sys."x$schema_table_statistics".io_read_requests IS
 	'Reads of its files; NULL in other databases';
 COMMENT ON COLUMN sys."x$schema_table_statistics".io_read IS
@@ -5041,19 +5043,19 @@ COMMENT ON COLUMN sys."x$schema_index_statistics".index_name IS
 COMMENT ON COLUMN sys."x$schema_index_statistics".rows_selected IS
 	'Rows read by it';
 COMMENT ON COLUMN sys."x$schema_index_statistics".select_latency IS
-	'Time to have rows read by it, picoseconds';
+	'Time in which rows were read by it, picoseconds';
 COMMENT ON COLUMN sys."x$schema_index_statistics".rows_inserted IS
-	'Rows inserted';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys."x$schema_index_statistics".insert_latency IS
-	'Time to have rows inserted, picoseconds';
+	'Always 0: changes count for the table, picoseconds';
 COMMENT ON COLUMN sys."x$schema_index_statistics".rows_updated IS
-	'Rows found by it and updated';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys."x$schema_index_statistics".update_latency IS
-	'Time to have rows found by it and updated, picoseconds';
+	'Always 0: changes count for the table, picoseconds';
 COMMENT ON COLUMN sys."x$schema_index_statistics".rows_deleted IS
-	'Rows found by it and deleted';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys."x$schema_index_statistics".delete_latency IS
-	'Time to have rows found by it and deleted, picoseconds';
+	'Always 0: changes count for the table, picoseconds';
 COMMENT ON COLUMN sys."x$schema_index_statistics".database_name IS
 	'Its database, NULL = shared by all; not in MySQL';
 GRANT SELECT ON sys."x$schema_index_statistics" TO PUBLIC;
@@ -5733,7 +5735,7 @@ SELECT
 	sys.format_bytes(s.requested) AS requested
 FROM sys."x$latest_file_io" AS s;
 COMMENT ON VIEW sys.latest_file_io IS
-	'The newest file I/O, in the order of time; consumer events_waits_history_long, with units';
+	'The newest file I/O, in the order of time, with units';
 COMMENT ON COLUMN sys.latest_file_io.thread IS
 	'User, client host and process id; what another process does and its thread';
 COMMENT ON COLUMN sys.latest_file_io.file IS
@@ -5998,19 +6000,19 @@ COMMENT ON COLUMN sys.schema_table_statistics.total_latency IS
 COMMENT ON COLUMN sys.schema_table_statistics.rows_fetched IS
 	'Rows read';
 COMMENT ON COLUMN sys.schema_table_statistics.fetch_latency IS
-	'Time to have rows read';
+	'Time in which rows were read';
 COMMENT ON COLUMN sys.schema_table_statistics.rows_inserted IS
 	'Rows inserted';
 COMMENT ON COLUMN sys.schema_table_statistics.insert_latency IS
-	'Time to have rows inserted';
+	'Time in which rows were inserted';
 COMMENT ON COLUMN sys.schema_table_statistics.rows_updated IS
 	'Rows updated';
 COMMENT ON COLUMN sys.schema_table_statistics.update_latency IS
-	'Time to have rows updated';
+	'Time in which rows were updated';
 COMMENT ON COLUMN sys.schema_table_statistics.rows_deleted IS
 	'Rows deleted';
 COMMENT ON COLUMN sys.schema_table_statistics.delete_latency IS
-	'Time to have rows deleted';
+	'Time in which rows were deleted';
 COMMENT ON COLUMN sys.schema_table_statistics.io_read_requests IS
 	'Reads of its files; NULL in other databases';
 COMMENT ON COLUMN sys.schema_table_statistics.io_read IS
@@ -6058,19 +6060,19 @@ COMMENT ON COLUMN sys.schema_index_statistics.index_name IS
 COMMENT ON COLUMN sys.schema_index_statistics.rows_selected IS
 	'Rows read by it';
 COMMENT ON COLUMN sys.schema_index_statistics.select_latency IS
-	'Time to have rows read by it';
+	'Time in which rows were read by it';
 COMMENT ON COLUMN sys.schema_index_statistics.rows_inserted IS
-	'Rows inserted';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.insert_latency IS
-	'Time to have rows inserted';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.rows_updated IS
-	'Rows found by it and updated';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.update_latency IS
-	'Time to have rows found by it and updated';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.rows_deleted IS
-	'Rows found by it and deleted';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.delete_latency IS
-	'Time to have rows found by it and deleted';
+	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.database_name IS
 	'Its database, NULL = shared by all; not in MySQL';
 GRANT SELECT ON sys.schema_index_statistics TO PUBLIC;

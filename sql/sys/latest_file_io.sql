@@ -8,7 +8,7 @@ SELECT
 	sys.format_bytes(s.requested) AS requested
 FROM sys."x$latest_file_io" AS s;
 COMMENT ON VIEW sys.latest_file_io IS
-	'The newest file I/O, in the order of time; consumer events_waits_history_long, with units';
+	'The newest file I/O, in the order of time, with units';
 COMMENT ON COLUMN sys.latest_file_io.thread IS
 	'User, client host and process id; what another process does and its thread';
 COMMENT ON COLUMN sys.latest_file_io.file IS

@@ -1,9 +1,9 @@
 -- Who blocks whom now, as a tree, raw: full texts. Not in MySQL.
 --
--- Each session that waits, and each one that blocks others without waiting itself, is here once. One
--- that waits for several hangs below one of them: below a holder of the lock rather than below one
--- that asked for it earlier, below one that waits itself rather than below a root; blocked_by lists
--- all of them. So a queue of a thousand sessions has a thousand rows, not one for each path.
+-- Each session that waits, and each one that blocks others without waiting itself, is here once.
+-- One that waits for several hangs below one of them: below a holder of the lock rather than below
+-- one that asked for it earlier, below one that waits itself rather than below a root; blocked_by
+-- lists all of them. So a queue of a thousand sessions has a thousand rows, not one for each path.
 -- Sessions that wait for each other in a circle (until the deadlock detector ends one) hang below
 -- the one with the smallest process id.
 --

@@ -6,7 +6,8 @@ SELECT
 	w.object_name,
 	w.requesting_thread_id AS waiting_thread_id,
 	w.requesting_pid AS waiting_pid,
-	coalesce(wa.usename, wa.backend_type) || coalesce('@' || wt.processlist_host, '') AS waiting_account,
+	coalesce(wa.usename, wa.backend_type)
+		|| coalesce('@' || wt.processlist_host, '') AS waiting_account,
 	w.requesting_lock_mode AS waiting_lock_type,
 	w.requesting_lock_duration AS waiting_lock_duration,
 	wa.query AS waiting_query,

@@ -1,7 +1,7 @@
 -- Every lock of pg_locks with names: what metadata_locks, data_locks and lock_waits are made of.
 --
 -- pg_locks copies the lock table, partition by partition, before it returns its first row: no lock
--- of the lock manager is held while rows are joined, emitted and sent. Names and sessions are sought
+-- of the lock manager is held while rows are joined, emitted and sent. Names and sessions are read
 -- after that; who has gone meanwhile has NULL there. Planning and reading take a few locks on
 -- catalogs for the reader itself, which show too. What pg_stat_activity adds is frozen until the
 -- end of a transaction block, as it is there.

@@ -134,8 +134,16 @@ begin_event(PfsSession *session, PfsStatement *statement, uint32_t gate)
 		return;
 	}
 	statement->recorded = true;
-	pfs_add(&thread->event_id, 1);
-	pfs_store(&statement->event->head.event_id, pfs_load(&thread->event_id));
+	if (session->promised_event != 0 && statement->parent == NULL)
+	{
+		pfs_store(&statement->event->head.event_id, session->promised_event);
+		session->promised_event = 0;
+	}
+	else
+	{
+		pfs_add(&thread->event_id, 1);
+		pfs_store(&statement->event->head.event_id, pfs_load(&thread->event_id));
+	}
 	set_nesting(session, statement);
 }
 
@@ -203,17 +211,14 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 	if (pfs_unlikely((gate & PFS_WANTS(STATEMENTS_CPU)) != 0))
 		statement->cpu_start = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	statement->waits.used = statement->waits.last = 0;
-	if (parent == NULL && session->waits.used > 0)
-	{
-		statement->waits = session->waits;
-		session->waits.used = session->waits.last = 0;
-	}
 	place_event(session, statement);
 	fill_event(session, statement->event, class, pfs_load(&instrument->timed) != 0, start);
 	pfs_store(&statement->event->level,
 			  parent != NULL ? (uint16_t) (parent->event->level + 1) : (uint16_t) 0);
 	pfs_store(&statement->event->statement_id, next_statement_id(session));
 	begin_event(session, statement, gate);
+	if (parent == NULL && session->waits.used > 0)
+		pfs_wait_adopt(session, statement);
 	return statement;
 }
 

@@ -102,6 +102,7 @@ typedef struct PfsSession
 	PfsStatement *running;		/* innermost statement on stage */
 	PfsStatement *top;			/* the host's: top-level statement while none is running, or NULL */
 	uint32_t	open;			/* statements open */
+	bool		in_command;		/* the host's: the client's command has come, and is worked on */
 	bool		busy;			/* inside a recording function */
 	PfsClaim	statement_ids;
 	PfsClaim	statements_long;
@@ -109,7 +110,8 @@ typedef struct PfsSession
 	PfsClaim	transactions_long;
 	PfsClaim	waits_long;
 	PfsClaim	lock_waits;
-	PfsWaitTotals waits;		/* of no statement yet: the next top-level one gets them */
+	PfsWaitTotals waits;		/* of no statement yet: the next top-level one gets them ... */
+	uint64_t	promised_event; /* ... and this event id, in which they are nested; 0 = none */
 	PfsWaitHot	hot[PFS_WAITS_HOT];
 	PfsTransaction transaction;
 	uint32_t	tally_reset;	/* reset counter and setup changes for which tally_count is valid */

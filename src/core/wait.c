@@ -31,6 +31,7 @@ set_nesting(PfsSession *session, PfsWait *wait, PfsEventHead *head)
 	const PfsTransaction *transaction = &session->transaction;
 	uint64_t	id = 0;
 	uint8_t		type = PFS_NESTING_NONE;
+	uint32_t	gate = pfs_load(&session->arena->gate);
 
 	while (statement != NULL && !statement->recorded)
 		statement = statement->parent;
@@ -42,6 +43,18 @@ set_nesting(PfsSession *session, PfsWait *wait, PfsEventHead *head)
 	else if (statement != NULL)
 	{
 		id = statement->event->head.event_id;
+		type = PFS_NESTING_STATEMENT;
+	}
+	else if (session->in_command && (gate & PFS_WANTS(STATEMENTS_CURRENT)) != 0 &&
+			 (gate & PFS_GATE_STATEMENTS) != 0)
+	{
+		/* its statement is being parsed: that will have this number */
+		if (session->promised_event == 0)
+		{
+			pfs_add(&session->thread->event_id, 1);
+			session->promised_event = pfs_load(&session->thread->event_id);
+		}
+		id = session->promised_event;
 		type = PFS_NESTING_STATEMENT;
 	}
 	else if (transaction->open && transaction->recorded)
@@ -69,10 +82,10 @@ open_row(PfsSession *session, PfsWait *wait)
 	wait->level = (uint8_t) (depth + 1);
 	event = slot_of(session, wait);
 	pfs_store(&event->head.thread_id, thread->thread_id);
+	set_nesting(session, wait, &event->head);	/* may take a number, which comes before ours */
 	pfs_add(&thread->event_id, 1);
 	pfs_store(&event->head.event_id, pfs_load(&thread->event_id));
 	pfs_store(&event->head.end_event_id, 0);
-	set_nesting(session, wait, &event->head);
 	pfs_store(&event->head.timer_start, wait->start);
 	pfs_store(&event->head.timer_end, 0);
 	pfs_store(&event->head.timer_wait, 0);
@@ -173,6 +186,16 @@ pfs_wait_hand_over(PfsSession *session, PfsStatement *statement)
 	if (parent != NULL)
 		pfs_statement_count(parent, PFS_COUNTER_LOCK_TIME,
 							pfs_statement_counter(statement->event, PFS_COUNTER_LOCK_TIME));
+}
+
+void
+pfs_wait_adopt(PfsSession *session, PfsStatement *statement)
+{
+	statement->waits = session->waits;
+	session->waits.used = session->waits.last = 0;
+	for (uint32_t i = 0; i < statement->waits.used; i++)
+		if (pfs_wait_instrument(session->arena, statement->waits.wait[i])->kind == PFS_WAIT_LOCK)
+			pfs_statement_count(statement, PFS_COUNTER_LOCK_TIME, statement->waits.stat[i].sum);
 }
 
 void

@@ -124,6 +124,9 @@ extern void pfs_wait_drop(PfsSession *session, PfsWait *wait);
 extern void pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
 						   uint64_t rows, PfsTicks start, PfsTicks wait);
 
+/* What a top-level statement waited for before it was known: while it was parsed. */
+extern void pfs_wait_adopt(PfsSession *session, PfsStatement *statement);
+
 /* What the session waited for outside of statements was for this digest: a parallel worker's share. */
 extern void pfs_wait_bill(PfsSession *session, uint32_t digest, uint32_t generation);
 

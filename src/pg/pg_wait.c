@@ -450,6 +450,7 @@ void
 pfs_pg_wait_command(void)
 {
 	idle = false;
+	pfs_session.in_command = true;
 	if (!idle_wait.open)
 		return;
 	end_long(&idle_wait);
@@ -462,6 +463,8 @@ pfs_pg_wait_idle(void)
 	pfs_pg_wait_settle();
 	active = NULL;
 	idle = true;
+	pfs_session.in_command = false;
+	pfs_session.promised_event = 0;
 	tell_calls();
 	pfs_pg_name_waits();
 }

@@ -21,6 +21,7 @@
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "utils/wait_event.h"
+#include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -119,7 +120,16 @@ describe_waiter(void)
 	history.database = thread->database;
 	history.encoding = (uint8) thread->encoding;
 	if (statement == NULL)
+	{
+		/* its command is being parsed */
+		if (debug_query_string != NULL)
+		{
+			history.text_length = (uint16) pfs_pg_clip(debug_query_string, strlen(debug_query_string),
+													   PFS_LOCK_TEXT_LENGTH);
+			memcpy(history.text, debug_query_string, history.text_length);
+		}
 		return;
+	}
 	history.statement_id = statement->event->statement_id;
 	history.query_id = statement->event->query_id;
 	if (statement->place < 0)

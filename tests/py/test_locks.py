@@ -285,9 +285,8 @@ def test_partition_and_index_names(
         ("t", None, "RECORD", "GRANTED"),
         ("u", None, "TABLE", "GRANTED"),
     }
-    assert "SIREAD" not in {
-        mode for (mode,) in rows(observer, "SELECT lock_type FROM performance_schema.metadata_locks")
-    }
+    modes = rows(observer, "SELECT lock_type FROM performance_schema.metadata_locks")
+    assert "SIREAD" not in {mode for (mode,) in modes}
 
 
 # --- tables and other objects --------------------------------------------------------------------
@@ -411,7 +410,7 @@ def test_session_lock_of_vacuum_is_explicit_between_transactions(
     observer.execute("DROP INDEX u_v")
 
 
-# --- user level locks ------------------------------------------------------------------------------
+# --- user level locks -----------------------------------------------------------------------------
 
 
 def test_advisory_wait(observer: Any, session: Callable[..., Session]) -> None:
@@ -440,7 +439,7 @@ def test_advisory_wait(observer: Any, session: Callable[..., Session]) -> None:
     assert waiter.finish() == "00000"
 
 
-# --- trees -----------------------------------------------------------------------------------------
+# --- trees ----------------------------------------------------------------------------------------
 
 
 def test_chain_of_three(observer: Any, session: Callable[..., Session]) -> None:
@@ -516,12 +515,13 @@ def test_deadlock_that_is_found(observer: Any, session: Callable[..., Session]) 
     assert tree(observer) == {}
 
 
-# --- who is in the way -----------------------------------------------------------------------------
+# --- who is in the way ----------------------------------------------------------------------------
 
 
 def test_active_blocker_and_cancel(observer: Any, session: Callable[..., Session]) -> None:
     """The statement of a blocker that works is shown; sql_kill_blocking_query ends it."""
-    blocker = session().run("BEGIN", "UPDATE t SET v = 1 WHERE id = 13").start("SELECT pg_sleep(60)")
+    blocker = session().run("BEGIN", "UPDATE t SET v = 1 WHERE id = 13")
+    blocker.start("SELECT pg_sleep(60)")
     wait_for_state(observer, blocker.pid, "wait_event = 'PgSleep'")
     waiter = session().blocks("UPDATE t SET v = 2 WHERE id = 13")
     [row] = rows(observer, "SELECT * FROM sys.x$innodb_lock_waits")
@@ -626,7 +626,7 @@ def test_standby(
     new_cluster: Callable[..., Any],
     new_standby: Callable[..., Any],
 ) -> None:
-    """A reader on the standby waits for a lock that the primary took: the startup process has it."""
+    """A reader on the standby waits for a lock of the primary: the startup process has it."""
     primary = new_cluster()
     primary.psql("CREATE TABLE s (i int)")
     standby = new_standby(primary)
@@ -653,7 +653,7 @@ def test_standby(
             reader.conn.close()
 
 
-# --- as pg_locks says ------------------------------------------------------------------------------
+# --- as pg_locks says -----------------------------------------------------------------------------
 
 
 def test_agrees_with_pg_locks(observer: Any, session: Callable[..., Session]) -> None:
@@ -742,7 +742,26 @@ def test_blocking_pids_only_of_those_that_wait(
     blocker.run("ROLLBACK")
 
 
-# --- privileges ------------------------------------------------------------------------------------
+# --- afterwards -----------------------------------------------------------------------------------
+
+
+def test_time_model_of_a_wait(observer: Any, session: Callable[..., Session]) -> None:
+    """What a statement waited for locks is the larger part of its time in sys."""
+    blocker = session().run("BEGIN", "UPDATE u SET v = 1 WHERE id = 5")
+    waiter = session().blocks("UPDATE u SET v = v - 2 WHERE id = 5")
+    waited = "SELECT wait_age > interval '100 ms' FROM sys.x$innodb_lock_waits"
+    wait_until(lambda: one(observer, waited), "a wait of 100 ms")
+    blocker.run("ROLLBACK")
+    assert waiter.finish() == "00000"
+    wait_for_state(observer, waiter.pid, "state = 'idle'")
+    [row] = rows(observer, "SELECT * FROM sys.x$statement_time_model WHERE query ~ '`v` - '")
+    assert row.exec_count == 1
+    assert row.total_latency > row.lock_latency > 100 * 10**9
+    assert row.lock_pct > 80
+    assert row.lock_pct + row.cpu_and_other_pct <= 100.01
+
+
+# --- privileges -----------------------------------------------------------------------------------
 
 
 def test_ordinary_role(server: Any, observer: Any, session: Callable[..., Session]) -> None:

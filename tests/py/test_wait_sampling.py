@@ -1,6 +1,6 @@
 """performance_schema.wait_timing = sampled: a worker looks at wait events where nothing is timed.
 
-The worker hands over every 100 looks, at least once a second, so tests wait until a number is there.
+The worker hands over every 100 looks, at least once a second: tests wait until a number is there.
 "There is nothing" is only said after a heartbeat: an idle session whose time has grown by two
 further instalments. Every session has a role of its own, so that sums by user are of one session.
 """
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from conftest import close_cluster, open_cluster
-from helpers import LOAD_SECONDS, one, rows, wait_for_state, wait_until
+from helpers import LOAD_SECONDS, one, rows, wait_until
 
 SUMMARY = "performance_schema.events_waits_summary_"
 PROCESS = "performance_schema wait sampler"
@@ -210,13 +210,12 @@ def test_truncate(server: Any, observer: Any, session: Callable[..., Session]) -
     # shown while it lasts; how short it is nobody knows yet
     stat = wait_until(lambda: (s := sleep_at("by_user")).total > 0.3 and s, "first instalment")
     assert stat.count == 1 and stat.shortest == 0
-    time.sleep(0.3)  # collected, not handed over
+    time.sleep(0.3)  # so that something is collected and not handed over
     truncated = time.monotonic()
     observer.execute(f"TRUNCATE {SUMMARY}by_account_by_event_name")
     stat = wait_until(lambda: (s := sleep_at("by_account")).count and s, "next instalment")
     now = time.monotonic()
     assert stat.total <= now - truncated
-    assert stat.total == about(now - truncated) or stat.total > 0
     by_user = sleep_at("by_user")
     assert truncated - started - 0.1 < by_user.total <= now - started
     time.sleep(0.3)
@@ -295,22 +294,14 @@ def test_switches(server: Any, observer: Any, session: Callable[..., Session]) -
 
 @pytest.mark.expects_crash
 def test_worker(server: Any, session: Callable[..., Session], connect: Callable[..., Any]) -> None:
-    """SIGTERM: hands over and is started again. Reload: another period. Crash: all begins anew."""
-    observer = connect(server)
-    heart = Heart(server, observer, session, "smp_heart2")
+    """Reload: another period. SIGTERM: hands over and is started again. Crash: all begins anew."""
+    heart = Heart(server, connect(server), session, "smp_heart2")
     heart.beat(1)
     old = sampler_pid(server)
     assert old is not None
-    seen = heart.seconds()
-    time.sleep(0.3)
-    os.kill(old, 15)
-    wait_until(lambda: sampler_pid(server) != old, "end of the worker")
-    assert heart.seconds() >= seen + 0.2
-    new = wait_until(lambda: sampler_pid(server), "the next worker")
-    heart.beat(1)
 
     def wakeups() -> int:
-        status = Path(f"/proc/{new}/status").read_text()
+        status = Path(f"/proc/{old}/status").read_text()
         match = re.search(r"^voluntary_ctxt_switches:\t(\d+)", status, re.MULTILINE)
         assert match
         return int(match[1])
@@ -321,14 +312,21 @@ def test_worker(server: Any, session: Callable[..., Session], connect: Callable[
         return (wakeups() - before) / (time.monotonic() - since)
 
     assert rate() > 100
-    set_period(server, 50)
+    set_period(server, 50)  # now it hands over once a second
     wait_until(lambda: rate() < 40, "longer period")
+    heart.beat(1)
+    seen = heart.seconds()
+    time.sleep(0.5)
+    os.kill(old, 15)
+    wait_until(lambda: sampler_pid(server) != old, "end of the worker")
+    assert heart.seconds() > seen + 0.3
     set_period(server, PERIOD_MS)
+    wait_until(lambda: sampler_pid(server), "the next worker")
+    heart.beat(1)
 
     server.kill9(heart.session.pid)
     with server.connect() as conn:
-        heart = Heart(server, conn, session, "smp_heart3")
-        heart.beat(1)
+        Heart(server, conn, session, "smp_heart3").beat(1)
 
 
 @pytest.mark.timeout(120)
@@ -416,11 +414,12 @@ def start_load(server: Any, script: Path) -> subprocess.Popen[bytes]:
 
 
 def shares(conn: Any) -> dict[str, float]:
-    """Parts of the load's waiting time, by event, of those the server itself has an event for."""
+    """Parts of the load's waiting time, by event. Sending to a client is no event of the server."""
     found = dict(
         conn.execute(
             f"SELECT event_name, sum_timer_wait::float8 FROM {SUMMARY}by_user_by_event_name "
-            "WHERE user_name = 'smp_load' AND event_name NOT LIKE 'wait/io/table/%'"
+            "WHERE user_name = 'smp_load' AND event_name NOT LIKE 'wait/io/table/%' "
+            "AND event_name NOT LIKE '%/client_connection'"
         ).fetchall()
     )
     return {name: time / sum(found.values()) for name, time in found.items()}
@@ -434,7 +433,7 @@ def test_agreement(
     session: Callable[..., Session],
     tmp_path: Path,
 ) -> None:
-    """The same load, timed and sampled: the shares of the greatest waits differ by 10 points at most."""
+    """The same load, timed and sampled: shares of each event differ by 10 points at most."""
     script = tmp_path / "load.sql"
     script.write_text(LOAD)
     set_period(server, 10)  # the default

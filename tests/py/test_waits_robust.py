@@ -66,6 +66,9 @@ SMALL: dict[str, Any] = {
     "deadlock_timeout": "10ms",  # so that waits for locks are several calls
     "max_wal_size": "4GB",
     "wal_level": "logical",
+    "wal_retrieve_retry_interval": "50ms",
+    "max_standby_streaming_delay": -1,
+    "performance_schema__max_file_instances": 8192,
 }
 MAY_BE_LOST = {
     # what may be lost, as its documentation says, when processes are stopped, killed or many
@@ -110,7 +113,7 @@ def possible(conn: Any) -> None:
                 conn,
                 f"SELECT * FROM performance_schema.{table.name} WHERE count_star < 0 OR "
                 f"max_timer_wait > {up} OR min_timer_wait > max_timer_wait OR "
-                "sum_timer_wait < max_timer_wait OR sum_timer_wait > max_timer_wait * count_star",
+                "sum_timer_wait < max_timer_wait OR sum_timer_wait > (max_timer_wait + 999) * count_star",
             ) == [], table.name  # fmt: skip
         elif table.name.startswith("events_waits_"):
             if "timer_wait" in columns:
@@ -152,25 +155,33 @@ def strays(server: Any) -> list[int]:
 
 def unharmed(server: Any, everything: bool = True) -> None:
     """The server answers, what it says is possible, it records, nothing is left behind."""
-    with server.connect() as conn, Waiter(server, conn) as w:
+    with server.connect() as conn:
+        possible(conn)
+        read_everything(conn)
+        if everything:
+            records(server, conn)
+    wait_until(lambda: strays(server) == [], "no process is left behind")
+
+
+def records(server: Any, conn: Any) -> None:
+    """A new session's waits are counted; only what may be lost was lost."""
+    with Waiter(server, conn) as w:
+        w.settle()
         before = w.waits()
         for _ in range(3):
             w.conn.execute("SELECT pg_sleep(0.001)")
             w.settle()
-        if everything:
-            found = grown(w.waits(), before)
-            assert found["wait/timeout/postgres/PgSleep"].count >= 3
-            assert found["idle"].count >= 3
-            assert set(losses(conn)) <= MAY_BE_LOST
-        possible(conn)
-        read_everything(conn)
-    wait_until(lambda: strays(server) == [], "no process is left behind")
+        found = grown(w.waits(), before)
+        assert found["wait/timeout/postgres/PgSleep"].count >= 3
+        assert found["idle"].count >= 3
+        assert set(losses(conn)) <= MAY_BE_LOST
 
 
 def deaths(server: Any, since: int = 0) -> list[str]:
-    """How server processes died: `signal 9`, `exit code 2`."""
+    """How children of the postmaster ended badly: `signal 9`, `exit code 2`."""
     return re.findall(
-        r"(?:was terminated by|exited with) (signal \d+|exit code \d+)", server.log_text(since)
+        r"\(PID \d+\) (?:was terminated by|exited with) (signal \d+|exit code \d+)",
+        server.log_text(since),
     )
 
 
@@ -557,7 +568,7 @@ def test_shutdown_under_load(new_cluster: New, mode: str) -> None:
             idle.execute("BEGIN")
             holder.execute("SELECT pg_advisory_lock(1)")
             for session in (waiter, waiter2):
-                threads.append(background("SELECT pg_advisory_lock(1)", session)[0])
+                threads.append(background("SELECT pg_advisory_lock(1), pg_advisory_unlock(1)", session)[0])
                 wait_for_state(conn, session.info.backend_pid, "wait_event_type = 'Lock'")
             wait_until(
                 lambda: one(conn, "SELECT count(*) FROM pg_stat_activity "
@@ -671,7 +682,7 @@ def children_named(server: Any, word: str) -> list[int]:
 def test_log_collector(new_cluster: New) -> None:
     """The log collector has no shared memory: it rotates, is killed, comes back, logs on."""
     server = new_cluster(
-        **SMALL, logging_collector=True, log_directory="log", log_filename="%s.log", log_rotation_age=0
+        **SMALL, logging_collector=True, log_directory="log", log_filename="%H%M%S.log", log_rotation_age=0
     )
     prepare(server)
     folder = server.data / "log"
@@ -730,6 +741,7 @@ def test_log_collector(new_cluster: New) -> None:
     unharmed(server)
 
 
+@pytest.mark.expects_crash  # immediate shutdown ends the command by SIGQUIT
 @pytest.mark.timeout(120)
 def test_archiver(new_cluster: New) -> None:
     """Commands of the archiver that fail, succeed, and are under way when the server stops."""
@@ -800,6 +812,7 @@ def test_archiver(new_cluster: New) -> None:
     unharmed(server)
 
 
+@pytest.mark.expects_crash  # immediate shutdown ends the command by SIGQUIT
 @pytest.mark.timeout(120)
 def test_restore_command(new_cluster: New, new_standby: New) -> None:
     """A standby whose startup process is in a command when it has to stop: system() and handlers."""
@@ -814,7 +827,6 @@ def test_restore_command(new_cluster: New, new_standby: New) -> None:
         restore_command=f"while [ -e {gate} ]; do touch {under_way}; sleep 0.02; done; "
         f"cp {folder}/%f %p",
         primary_conninfo="",
-        wal_retrieve_retry_interval="20ms",
     )
     # -R wrote where the primary is to postgresql.auto.conf: ours must win
     (standby.data / "postgresql.auto.conf").write_text("")
@@ -863,7 +875,7 @@ def test_256_clients(new_cluster: New) -> None:
             env=server.client_env(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
 
-    transactions = max(4, LOAD_SECONDS // 2)
+    transactions = max(2, LOAD_SECONDS // 4)
     with server.connect() as conn:
         assert one(conn, FOREGROUND) == 1
         total = "SELECT total_connections FROM performance_schema.accounts WHERE user_name = 'postgres'"
@@ -1016,8 +1028,14 @@ def sync_io(server: Any) -> dict[str, Any]:
     return {"io_method": "sync"} if server.version() >= 18 else {}
 
 
+TOLD_LATER = 64
+"""So many calls a process may keep to itself before interposed_calls shows them."""
+
+
 def do_io(conn: Any) -> None:
-    """Calls of fsync in the checkpointer, of pread here."""
+    """Many calls of fsync and pread, in the checkpointer and here."""
+    conn.execute("CREATE DATABASE copied STRATEGY file_copy")
+    conn.execute("DROP DATABASE copied")
     conn.execute("INSERT INTO written SELECT i, repeat('y', 100) FROM generate_series(1, 200) i")
     conn.execute("CHECKPOINT")
     conn.execute("SELECT count(*) FROM big WHERE length(filler) > 100")
@@ -1054,10 +1072,9 @@ def test_preloaded_library(new_cluster: New, tmp_path: Path) -> None:
             do_io(conn)
         after = [*theirs(), calls(conn, *READ_SYMBOLS), calls(conn, "fsync")]
     reads, syncs, _, our_reads, our_syncs = (b - a for a, b in zip(before, after))
-    assert our_reads > 50 and our_syncs >= 3, (before, after)
-    # other processes read and sync between the two looks; they may also be in one kind of call
-    assert abs(reads - our_reads) <= max(20, reads // 10), (before, after)
-    assert abs(syncs - our_syncs) <= max(3, syncs // 10), (before, after)
+    assert our_reads > 10 * TOLD_LATER and our_syncs > 10 * TOLD_LATER, (before, after)
+    assert abs(reads - our_reads) <= TOLD_LATER + reads // 20, (before, after)
+    assert abs(syncs - our_syncs) <= TOLD_LATER + syncs // 20, (before, after)
     unharmed(server)
 
 
@@ -1152,8 +1169,8 @@ def test_another_library_in_the_slot(new_cluster: New, tmp_path: Path, case: str
             do_io(conn)
         after = [one(conn, "SELECT overwriter_calls()"), calls(conn, "fsync")]
         theirs, ours = (b - a for a, b in zip(before, after))
-        assert theirs >= 3
-        assert ours == 0 if case == "after" else abs(ours - theirs) <= 3, (before, after)
+        assert theirs > 10 * TOLD_LATER
+        assert ours == 0 if case == "after" else abs(ours - theirs) <= TOLD_LATER, (before, after)
         assert wait_count(conn, "wait/io/file/postgres/DataFileRead") > 0
     with crowd(server, "read", "write", "lock"):
         pass
@@ -1187,4 +1204,625 @@ def test_binding(new_cluster: New, how: str) -> None:
         assert states(conn) == before
     with server.connect() as conn:
         assert states(conn) == before
+    unharmed(server)
+
+
+# --- 3. replication -------------------------------------------------------------------------------
+
+
+def threads_of_class(conn: Any, name: str) -> list[Any]:
+    """Threads of one class, with what they waited for."""
+    return rows(
+        conn,
+        "SELECT thread_id, thread_os_id, event_name, count_star FROM performance_schema.threads "
+        "JOIN performance_schema.events_waits_summary_by_thread_by_event_name USING (thread_id) "
+        "WHERE name = %s AND count_star > 0",
+        f"thread/postgres/{name}",
+    )
+
+
+@pytest.mark.expects_crash
+@pytest.mark.timeout(180)
+def test_streaming(new_cluster: New, new_standby: New) -> None:
+    """Sender, receiver and startup process wait and write; kills, signals, promotion."""
+    primary = new_cluster(**SMALL)
+    prepare(primary)
+    with crowd(primary, "write", "read"):
+        standby = new_standby(primary)  # by pg_basebackup beside a load
+        with primary.connect() as conn, standby.connect() as replica:
+            primary.psql("INSERT INTO one VALUES (2, 0)")
+            standby.wait_replayed(primary)
+            found = wait_until(lambda: threads_of_class(conn, "walsender"), "walsender's waits")
+            assert [row for row in found if "WalSenderMain" in row.event_name]
+            found = wait_until(
+                lambda: [
+                    row.event_name
+                    for row in threads_of_class(replica, "walreceiver")
+                    if row.event_name.startswith("wait/io/file/")
+                ],
+                "the receiver's files",
+            )
+            assert {name.rsplit("/", 1)[1] for name in found} & {"WALWrite", "WalWrite"}, found
+            names = {row.event_name for row in threads_of_class(replica, "walreceiver")}
+            assert any("WalReceiverMain" in name for name in names)
+            # libpq waits through slots of its own
+            assert threads_of_class(replica, "startup")
+            # connections break: a walsender is terminated, then killed; the receiver, too
+            for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGURG):
+                sender = pid_of(conn, "backend_type = 'walsender'")
+                receiver = pid_of(replica, "backend_type = 'walreceiver'")
+                for _ in range(5 if number != signal.SIGTERM else 1):
+                    send(primary, sender, number)
+                    send(standby, receiver, number)
+                primary.psql("INSERT INTO one VALUES (3, 0)")
+                standby.wait_replayed(primary)
+            with stopped(standby, pid_of(replica, "backend_type = 'walreceiver'")):
+                assert read_waits(replica) < READ_LIMIT_S
+            with stopped(primary, pid_of(conn, "backend_type = 'walsender'")):
+                assert read_waits(conn) < READ_LIMIT_S
+        primary.kill9(wait_until(lambda: children_named(primary, r"walsender"), "sender")[0])
+        wait_until(lambda: children_named(primary, r"walsender"), "a new sender")
+        position = standby.log_position()
+        standby.kill9(wait_until(lambda: children_named(standby, "walreceiver"), "receiver")[0])
+        assert Counter(deaths(standby, position))["signal 9"] == 1
+        primary.psql("INSERT INTO one VALUES (4, 0)")
+        standby.wait_replayed(primary)
+    with standby.connect() as replica:
+        assert threads_of_class(replica, "walreceiver")
+        assert one(replica, "SELECT pg_promote()")
+        replica.execute("INSERT INTO one VALUES (5, 0)")
+        wait_until(
+            lambda: rows(
+                replica,
+                "SELECT * FROM performance_schema.threads WHERE name = 'thread/postgres/walreceiver'",
+            )
+            == [],
+            "no receiver any more",
+        )
+    unharmed(standby)
+    unharmed(primary)
+
+
+@pytest.mark.timeout(120)
+def test_base_backup(still_there: Any, tmp_path: Path) -> None:
+    """pg_basebackup beside a load, cancelled and complete: a walsender that reads all files."""
+    server = still_there
+    program = server.bindir / "pg_basebackup"
+
+    def backup(name: str, *options: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [program, "-D", tmp_path / name, "-c", "fast", "--no-sync", *options],
+            env=server.client_env(), stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    with server.connect() as conn, crowd(server, "write", "read", "sort"):
+        before = wait_count(conn, "wait/io/file/postgres/Base_ackupRead")
+        slow = backup("slow", "-r", "32k", "-X", "none")
+        sender = pid_of(conn, "backend_type = 'walsender'")
+        wait_until(
+            lambda: wait_count(conn, "wait/io/file/postgres/Base_ackupRead") > before, "it reads"
+        )
+        send(server, sender, signal.SIGTERM)
+        assert slow.wait(30) != 0
+        assert backup("whole", "-X", "stream").wait(60) == 0
+        files = list((tmp_path / "whole" / "base").rglob("*"))
+        assert wait_count(conn, "wait/io/file/postgres/Base_ackupRead") - before > len(files) / 2
+        wait_until(lambda: threads_of_class(conn, "walsender") == [], "senders gone")
+
+
+@pytest.mark.timeout(120)
+def test_logical_replication(new_cluster: New) -> None:
+    """Apply and synchronisation workers are threads; subscriptions come, are broken, and go."""
+    server = new_cluster(**SMALL)
+    server.psql("CREATE DATABASE target")
+    create = "CREATE TABLE copied (a int PRIMARY KEY, b text)"
+    server.psql(create)
+    server.psql("INSERT INTO copied SELECT i, 'x' FROM generate_series(1, 1000) i")
+    server.psql("CREATE PUBLICATION p FOR TABLE copied")
+    server.psql("SELECT pg_create_logical_replication_slot('s', 'pgoutput')")
+    with server.connect(dbname="target") as target, server.connect() as conn:
+        target.execute(create)
+        target.execute(
+            f"CREATE SUBSCRIPTION s CONNECTION 'host={server.host} port={server.port} "
+            "user=postgres dbname=postgres' PUBLICATION p "
+            "WITH (create_slot = false, slot_name = 's')"
+        )
+        count = "SELECT count(*) FROM copied"
+        wait_until(lambda: one(target, count) == 1000, "the first copy")
+        for number in range(3):
+            conn.execute(
+                f"INSERT INTO copied SELECT i, 'y' FROM generate_series({number} * 100 + 2000, "
+                f"{number} * 100 + 2099) i"
+            )
+            goal = 1000 + (number + 1) * 100
+            wait_until(lambda goal=goal: one(target, count) == goal, "changes arrive")
+            wait_until(
+                lambda: any(
+                    "LogicalApplyMain" in row.event_name
+                    for row in threads_of_class(conn, "logical_replication_worker")
+                ),
+                "the apply worker's waits",
+            )
+            sender = pid_of(conn, "backend_type = 'walsender'")
+            assert one(conn, f"SELECT pg_terminate_backend({sender}, 10000)")
+        apply = pid_of(conn, "backend_type LIKE 'logical replication%' AND "
+                       "backend_type NOT LIKE '%launcher'")  # fmt: skip
+        with stopped(server, apply):
+            assert read_waits(conn) < READ_LIMIT_S
+        assert one(conn, f"SELECT pg_terminate_backend({apply}, 10000)")
+        conn.execute("INSERT INTO copied VALUES (9999, 'z')")
+        wait_until(lambda: one(target, count) == 1301, "changes arrive")
+        target.execute("ALTER SUBSCRIPTION s DISABLE")
+        target.execute("ALTER SUBSCRIPTION s SET (slot_name = NONE)")
+        target.execute("DROP SUBSCRIPTION s")
+        wait_until(
+            lambda: pids(conn, "backend_type = 'walsender' OR backend_type LIKE '%apply%'") == [],
+            "workers gone",
+        )
+        conn.execute("SELECT pg_drop_replication_slot('s')")
+    unharmed(server)
+
+
+# --- 4. JIT and TLS -------------------------------------------------------------------------------
+
+
+def test_jit(still_there: Any) -> None:
+    """A query that is compiled loads LLVM, with threads and slots of its own."""
+    server = still_there
+    with server.connect() as conn:
+        if not one(conn, "SELECT pg_jit_available()"):
+            pytest.skip("this server is built without JIT")
+        conn.execute("SET jit = on")
+        conn.execute("SET jit_above_cost = 0")
+        conn.execute("SET jit_inline_above_cost = 0")
+        conn.execute("SET jit_optimize_above_cost = 0")
+        for _ in range(3):
+            plan = rows(conn, "EXPLAIN (ANALYZE, FORMAT JSON) SELECT sum(id * 2) FROM big")
+            assert plan[0][0][0]["JIT"]["Functions"] > 0
+            assert one(conn, "SELECT sum(id * 2) FROM big") == 20000 * 20001
+        assert {row.state for row in rows(conn, f"SELECT * FROM {CALLS}")} <= {
+            "PATCHED", "CHAINED", "NOT_IMPORTED",
+        }  # fmt: skip
+
+
+def socket_bytes(conn: Any, thread_id: int) -> tuple[int, int]:
+    """Received and sent by a session."""
+    [row] = rows(
+        conn,
+        "SELECT sum_number_of_bytes_read AS r, sum_number_of_bytes_write AS w "
+        "FROM performance_schema.socket_summary_by_instance s "
+        "JOIN performance_schema.socket_instances i USING (object_instance_begin) "
+        "WHERE i.thread_id = %s",
+        thread_id,
+    )
+    return row.r, row.w
+
+
+def exchange(conn: Any, observer: Any) -> tuple[int, int]:
+    """Bytes that pass when the client sends 100 kB and gets 300 kB."""
+    thread_id = thread_of(observer, conn)
+    before = socket_bytes(observer, thread_id)
+    text = conn.execute("SELECT repeat(%s, 3)", ("x" * 100_000,)).fetchone()[0]
+    assert len(text) == 300_000
+    after = socket_bytes(observer, thread_id)
+    return after[0] - before[0], after[1] - before[1]
+
+
+def test_plain_socket(still_there: Any) -> None:
+    """Bytes of a connection without TLS."""
+    with still_there.connect() as conn, still_there.connect() as observer:
+        received, sent = exchange(conn, observer)
+        assert 100_000 < received < 101_000
+        assert 300_000 < sent < 301_000
+
+
+@pytest.mark.timeout(120)
+def test_tls(new_cluster: New) -> None:
+    """ssl = on: the library reads and writes by the server's own calls; bytes are those on the wire."""
+    server = new_cluster(**SMALL)
+    if "openssl" not in server.ask_pg_config("--configure"):
+        pytest.skip("this server is built without TLS")
+    subprocess.run(
+        ["openssl", "req", "-new", "-x509", "-days", "2", "-nodes", "-subj", "/CN=localhost",
+         "-out", server.data / "server.crt", "-keyout", server.data / "server.key"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    for name in ("server.crt", "server.key"):
+        (server.data / name).chmod(0o600)
+        if server.owner:
+            os.chown(server.data / name, server.owner.pw_uid, server.owner.pw_gid)
+    server.configure(ssl=True)
+    server.restart()
+    prepare(server)
+    with server.connect(sslmode="require") as conn, server.connect() as observer:
+        received, sent = exchange(conn, observer)
+        assert 100_000 < received < 105_000
+        assert 300_000 < sent < 310_000
+        assert one(
+            observer,
+            "SELECT connection_type FROM performance_schema.threads WHERE processlist_id = %s",
+            conn.info.backend_pid,
+        ) == "SSL/TLS"  # fmt: skip
+        holder = observer
+        holder.execute("SELECT pg_advisory_lock(97)")
+        conn.pgconn.send_query(b"SELECT pg_advisory_lock(97)")
+        wait_for_state(observer, conn.info.backend_pid, "wait_event_type = 'Lock'")
+        assert one(observer, f"SELECT pg_terminate_backend({conn.info.backend_pid}, 10000)")
+        while conn.pgconn.get_result() is not None:
+            pass
+    # a client that leaves in the middle of the handshake
+    for _ in range(20):
+        with socket.create_connection((server.host, server.port), timeout=5) as raw:
+            raw.sendall(struct.pack("!ii", 8, 80877103))
+            assert raw.recv(1) == b"S"
+    unharmed(server)
+
+
+# --- 6. settings ----------------------------------------------------------------------------------
+
+
+@pytest.mark.timeout(120)
+def test_wait_timing(new_cluster: New) -> None:
+    """off, sampled, auto over restarts: interposed_calls says what it is, the rest works."""
+    server = new_cluster(**SMALL)
+    prepare(server)
+    for value in ("off", "sampled", "auto", "off"):
+        server.configure(performance_schema__wait_timing=value)
+        server.restart()
+        with server.connect() as conn, Waiter(server, conn) as w:
+            found = states(conn)
+            if value == "auto":
+                assert set(found) == {"PATCHED", "NOT_IMPORTED"}
+            else:
+                assert set(found) == {"OFF", "NOT_IMPORTED"}
+                assert one(conn, f"SELECT sum(calls)::int8 FROM {CALLS}") == 0
+                assert rows(conn, f"SELECT * FROM {CALLS} WHERE patched = 'YES'") == []
+            assert [e.sql_text for e in w.run("SELECT 2")] == ["SELECT 2"]
+            with crowd(server, "read", "sleep", "lock", "lock", "write"):
+                pass
+            name = "wait/timeout/postgres/PgSleep"
+            if value == "off":
+                # table I/O is no call: it has its own times
+                assert rows(
+                    conn,
+                    f"SELECT event_name, count_star FROM {GLOBAL} WHERE count_star > 0 "
+                    "AND event_name <> 'wait/io/table/sql/handler'",
+                ) == []  # fmt: skip
+            else:
+                w.conn.execute("SELECT pg_sleep(0.3)")
+                wait_until(lambda: wait_count(conn, name) > 0, "sleeps are seen")
+        unharmed(server, everything=value == "auto")
+
+
+def test_disabled(new_cluster: New) -> None:
+    """performance_schema.enabled = off: nothing is patched, nothing is recorded."""
+    server = new_cluster(**SMALL, performance_schema__enabled=False)
+    prepare(server)
+    with server.connect() as conn:
+        assert rows(conn, f"SELECT * FROM {CALLS} WHERE patched = 'YES'") == []
+        with crowd(server, "read", "sleep", "lock", "lock"):
+            pass
+        for table in tables():
+            if "waits" in table.name or "file" in table.name:
+                assert rows(conn, f"SELECT * FROM performance_schema.{table.name}") == []
+        assert our_pointers(server, conn.info.backend_pid) == 0
+    unharmed(server, everything=False)
+
+
+def our_pointers(server: Any, pid: int) -> int:
+    """Words in the executable's writable segments that point into our library's code."""
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+
+    def ranges(name: str, flags: str) -> list[tuple[int, int]]:
+        found = []
+        for line in maps:
+            words = line.split()
+            if len(words) > 5 and words[5].endswith(name) and re.match(flags, words[1]):
+                start, end = words[0].split("-")
+                found.append((int(start, 16), int(end, 16)))
+        return found
+
+    code = ranges("/performance_schema.so", "..x")
+    assert code
+    count = 0
+    # up to the end of .got.plt: hooks are ordinary variables in .data and .bss behind it
+    sections = subprocess.run(
+        ["readelf", "-SW", server.bindir / "postgres"], capture_output=True, text=True, check=True
+    ).stdout
+    base = min(start for start, _ in ranges("/postgres", "...."))
+    fixed = "EXEC" in subprocess.run(
+        ["readelf", "-hW", server.bindir / "postgres"], capture_output=True, text=True, check=True
+    ).stdout
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        for name in (".got", ".got.plt"):
+            found = re.search(rf" {re.escape(name)} +PROGBITS +(\w+) +\w+ +(\w+) ", sections)
+            if not found:
+                continue
+            address, size = int(found[1], 16), int(found[2], 16)
+            memory.seek(address if fixed else base + address)
+            for (word,) in struct.iter_unpack("Q", memory.read(size // 8 * 8)):
+                count += any(start <= word < end for start, end in code)
+    return count
+
+
+def test_pointers_are_seen(still_there: Any) -> None:
+    """The check above finds what is there when slots are patched."""
+    with still_there.connect() as conn:
+        assert our_pointers(still_there, conn.info.backend_pid) == states(conn)["PATCHED"]
+
+
+# --- 8. children, extensions with libraries -------------------------------------------------------
+
+
+@pytest.mark.timeout(120)
+def test_programs(still_there: Any, tmp_path: Path) -> None:
+    """COPY FROM and TO PROGRAM: children are not threads, each call counts once, also on failure."""
+    server = still_there
+    with server.connect() as conn, Waiter(server, conn) as w:
+        threads = one(conn, "SELECT count(*) FROM performance_schema.threads")
+        before = {row.symbol: row.calls for row in rows(conn, f"SELECT * FROM {CALLS}")}
+        for _ in range(10):
+            w.conn.execute("COPY written (a) FROM PROGRAM 'seq 1 1000'")
+            w.conn.execute("COPY (SELECT generate_series(1, 1000)) TO PROGRAM 'cat > /dev/null'")
+            w.conn.execute("COPY (SELECT 1) TO PROGRAM 'sleep 0.01'")
+            for bad in (
+                "COPY written (a) FROM PROGRAM 'exit 3'",
+                "COPY (SELECT generate_series(1, 100000)) TO PROGRAM 'exit 1'",
+            ):
+                with pytest.raises(psycopg.Error):
+                    w.conn.execute(bad)
+        w.settle()
+        after = {row.symbol: row.calls for row in rows(conn, f"SELECT * FROM {CALLS}")}
+        assert after["popen"] - before["popen"] == 50
+        assert after["pclose"] - before["pclose"] == 50
+        assert one(conn, "SELECT count(*) FROM performance_schema.threads") <= threads + 1
+        # cancelled while the program runs
+        w.start("COPY written (a) FROM PROGRAM 'echo 1; exec sleep 60'")
+        wait_for_state(conn, w.pid, "state = 'active' AND query LIKE 'COPY%'")
+        [child] = wait_until(
+            lambda: [pid for pid, parent in of_server(server).items() if parent == w.pid], "child"
+        )
+        assert read_waits(conn) < READ_LIMIT_S
+        one(conn, f"SELECT pg_cancel_backend({w.pid})")
+        with contextlib.suppress(ProcessLookupError):  # the server may have closed its pipe
+            os.kill(child, signal.SIGTERM)
+        w.finish()
+        w.conn.execute("TRUNCATE written")
+
+
+@pytest.mark.parametrize("extension", ["dblink", "postgres_fdw"])
+@pytest.mark.timeout(120)
+def test_libpq(still_there: Any, extension: str) -> None:
+    """A library that brings libpq: its slots are patched when it is loaded, its waits are seen."""
+    server = still_there
+    text = f"host={server.host} port={server.port} user=postgres dbname=postgres"
+    with server.connect() as conn, Waiter(server, conn) as w:
+        if not rows(conn, "SELECT 1 FROM pg_available_extensions WHERE name = %s", extension):
+            pytest.skip(f"this server has no {extension}")
+        libpq = f"SELECT * FROM {CALLS} WHERE object LIKE '%libpq%' AND object NOT LIKE '%walrec%'"
+        assert rows(w.conn, libpq) == []
+        w.conn.execute(f"CREATE EXTENSION IF NOT EXISTS {extension}")
+        before = w.waits()
+        if extension == "dblink":
+            w.conn.execute(f"SELECT dblink_connect('c', '{text}')")
+            for _ in range(3):
+                w.conn.execute("SELECT * FROM dblink('c', 'SELECT pg_sleep(0.05)::text') AS t(a text)")
+        else:
+            w.conn.execute(
+                "CREATE SERVER IF NOT EXISTS loop FOREIGN DATA WRAPPER postgres_fdw OPTIONS "
+                f"(host '{server.host}', port '{server.port}', dbname 'postgres')"
+            )
+            w.conn.execute("CREATE USER MAPPING IF NOT EXISTS FOR postgres SERVER loop "
+                           "OPTIONS (user 'postgres')")  # fmt: skip
+            w.conn.execute("CREATE FOREIGN TABLE IF NOT EXISTS far (id int, filler text) "
+                           "SERVER loop OPTIONS (table_name 'big')")  # fmt: skip
+            for _ in range(3):
+                assert one(w.conn, "SELECT count(*) FROM far WHERE length(filler) > 10") == 20000
+        found = rows(w.conn, libpq)
+        assert found
+        assert {row.state for row in found} == {"PATCHED"}
+        assert {"poll", "recv"} <= {row.symbol for row in found} or {
+            "ppoll", "recv",
+        } <= {row.symbol for row in found}, {row.symbol for row in found}  # fmt: skip
+        w.settle()
+        waits = grown(w.waits(), before)
+        extensions = by_prefix(waits, "wait/extension/")
+        assert extensions or by_prefix(waits, "wait/ipc/"), waits
+        seconds = sum(stat.seconds for stat in waits.values())
+        assert seconds > 0.1 or extension != "dblink", waits
+        # another session does not have them
+        assert rows(conn, libpq) == []
+        # cancel while libpq waits
+        if extension == "dblink":
+            w.start("SELECT * FROM dblink('c', 'SELECT pg_sleep(60)::text') AS t(a text)")
+            remote = pid_of(conn, "wait_event = 'PgSleep'")
+            assert one(conn, f"SELECT pg_cancel_backend({w.pid})")
+            one(conn, f"SELECT pg_terminate_backend({remote})")
+            assert w.finish() != "00000"
+        w.conn.execute("SELECT 1")
+
+
+# --- 9. extensions, databases, tablespaces --------------------------------------------------------
+
+
+@pytest.mark.timeout(120)
+def test_drop_and_create_extension(still_there: Any) -> None:
+    """Recording goes on without the extension's tables; another database has its own."""
+    server = still_there
+    server.psql("CREATE DATABASE second")
+    server.psql("CREATE EXTENSION performance_schema", dbname="second")
+    try:
+        with crowd(server, "read", "sleep", "write"), server.connect(dbname="second") as second:
+            before = wait_count(second, "wait/timeout/postgres/PgSleep")
+            for _ in range(3):
+                server.psql("DROP EXTENSION performance_schema CASCADE")
+                now = wait_count(second, "wait/timeout/postgres/PgSleep")
+                wait_until(
+                    lambda now=now: wait_count(second, "wait/timeout/postgres/PgSleep") > now,
+                    "recording goes on",
+                )
+                server.psql("CREATE EXTENSION performance_schema")
+            assert now > before
+            with server.connect() as conn:
+                assert wait_count(conn, "wait/timeout/postgres/PgSleep") >= now
+            # files of the other database have names, but no relations here
+            found = rows(
+                second,
+                "SELECT f.* FROM performance_schema.file_instances f, pg_database d WHERE "
+                "d.datname = 'postgres' AND file_name LIKE 'base/' || d.oid || '/%'",
+            )
+            assert found
+            assert {row.relation_name for row in found} == {None}
+    finally:
+        with contextlib.suppress(Exception):
+            server.psql("CREATE EXTENSION IF NOT EXISTS performance_schema")
+        server.psql("DROP DATABASE second WITH (FORCE)")
+
+
+@pytest.mark.timeout(120)
+def test_tablespaces(still_there: Any) -> None:
+    """Files in a tablespace have the name by which the server opens them, and their relation's."""
+    server = still_there
+    folder = server.base / "space"
+    folder.mkdir()
+    if server.owner:
+        os.chown(folder, server.owner.pw_uid, server.owner.pw_gid)
+    server.psql(f"CREATE TABLESPACE space LOCATION '{folder}'")
+    with server.connect() as conn:
+        oid = one(conn, "SELECT oid FROM pg_tablespace WHERE spcname = 'space'")
+        conn.execute("CREATE TABLE spaced TABLESPACE space AS SELECT * FROM big")
+        conn.execute("CHECKPOINT")
+        path = one(conn, "SELECT pg_relation_filepath('spaced')")
+        assert path.startswith(f"pg_tblspc/{oid}/")
+        [row] = rows(
+            conn, "SELECT * FROM performance_schema.file_summary_by_instance WHERE file_name = %s", path
+        )
+        size = one(conn, "SELECT pg_relation_size('spaced')")
+        assert row.relation_name == "public.spaced"
+        assert row.event_name.startswith("wait/io/file/postgres/")
+        assert row.sum_number_of_bytes_write >= size
+        conn.execute("SET temp_tablespaces = 'space'")
+        conn.execute("SET work_mem = '64kB'")
+        conn.execute("SELECT count(*) FROM (SELECT * FROM big ORDER BY filler OFFSET 0) s")
+        temporary = rows(
+            conn,
+            "SELECT * FROM performance_schema.file_instances WHERE file_name LIKE %s",
+            f"pg_tblspc/{oid}/%pgsql_tmp%",
+        )
+        assert temporary
+        assert {row.open_count for row in temporary} == {0}
+        conn.execute("CREATE TEMP TABLE t AS SELECT * FROM big")
+        conn.execute("DROP TABLE t, spaced")
+        conn.execute("CHECKPOINT")
+        wait_until(
+            lambda: rows(
+                conn,
+                "SELECT * FROM performance_schema.file_instances WHERE file_name = %s", path,
+            )
+            == [],
+            "the file's row has gone",
+        )  # fmt: skip
+        conn.execute("RESET temp_tablespaces")
+    server.psql("DROP TABLESPACE space")
+
+
+# --- 10. descriptors ------------------------------------------------------------------------------
+
+
+@pytest.mark.timeout(180)
+def test_descriptors_are_used_again(new_cluster: New) -> None:
+    """64 descriptors for 600 tables: each read is counted for its file, whatever was off before."""
+    number = 600
+    server = new_cluster(
+        **{**SMALL, "max_files_per_process": 64, "autovacuum": False, "bgwriter_lru_maxpages": 0}
+    )
+    server.stop()
+    server.configure(**sync_io(server))
+    server.start()
+    server.psql(
+        "DO $$ BEGIN FOR i IN 1..600 LOOP EXECUTE format('CREATE TABLE f%s AS SELECT a, "
+        "repeat(''z'', 1000) FROM generate_series(1, %s) a', i, 7 * (1 + i % 5)); END LOOP; END $$"
+    )
+    server.psql("CHECKPOINT")
+    server.restart()  # nothing is in memory
+    paths = {}
+    pages = {}
+    with server.connect() as conn, server.connect() as w:
+        conn.execute("SET max_parallel_workers_per_gather = 0")
+        for row in rows(
+            conn,
+            "SELECT relname, pg_relation_filepath(oid) AS path, pg_relation_size(oid) / 8192 AS pages "
+            "FROM pg_class WHERE relname ~ '^f[0-9]+$'",
+        ):
+            paths[row.relname], pages[row.relname] = row.path, row.pages
+        assert len(paths) == number
+        chance = random.Random(10)
+
+        def read(names: list[str]) -> Counter[str]:
+            """Scans; how many pages of which file had to be read, as the server itself counts."""
+            missed: Counter[str] = Counter()
+            for name in names:
+                plan = w.execute(
+                    f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT count(*) FROM {name}"
+                ).fetchone()[0]
+                missed[paths[name]] += plan[0]["Plan"]["Shared Read Blocks"]
+            return missed
+
+        def wrong(names: list[str]) -> dict[str, tuple[int, int]]:
+            """Files whose pages read are not what was counted for them: (truth, counted)."""
+            before = file_sums(conn)
+            missed = read(names)
+            assert sum(missed.values()) > len(names)
+            found = file_difference(file_sums(conn), before)
+            counted = {
+                path: found[path].bytes_read // 8192 for path in paths.values() if path in found
+            }
+            return {
+                path: (missed[path], counted.get(path, 0))
+                for path in paths.values()
+                if missed[path] != counted.get(path, 0)
+            }
+
+        def some() -> list[str]:
+            return chance.sample(sorted(paths), 150)
+
+        assert wrong([f"f{i}" for i in range(1, number + 1)]) == {}
+        assert wrong(some()) == {}
+        # opened and closed unseen in between, in every way in which it can be switched off
+        switches = {
+            "all waits": "setup_instruments SET enabled = '{}' WHERE name LIKE 'wait/%'",
+            "files": "setup_instruments SET enabled = '{}' WHERE name LIKE 'wait/io/file/%'",
+            "some files": "setup_instruments SET enabled = '{}' WHERE name LIKE '%/data_file'",
+            "server": "setup_consumers SET enabled = '{}' WHERE name = 'global_instrumentation'",
+            "thread": "threads SET instrumented = '{}' "
+            f"WHERE processlist_id = {w.info.backend_pid}",
+        }
+        failed = {}
+        for name, switch in switches.items():
+            read(some())
+            conn.execute(f"UPDATE performance_schema.{switch.format('NO')}")
+            before = file_sums(conn)
+            read(some())
+            if name != "some files":
+                assert not set(file_difference(file_sums(conn), before)) & set(paths.values()), name
+            conn.execute(f"UPDATE performance_schema.{switch.format('YES')}")
+            if found := wrong(some()):
+                failed[name] = found
+        assert failed == {}
+        # names are used again, too: new tables get new files
+        for i in range(1, 51):
+            w.execute(f"TRUNCATE f{i}")
+            w.execute(f"INSERT INTO f{i} SELECT a, repeat('q', 1000) FROM generate_series(1, 40) a")
+        for row in rows(conn, "SELECT relname, pg_relation_filepath(oid) AS path FROM pg_class "
+                        "WHERE relname ~ '^f[0-9]+$'"):  # fmt: skip
+            paths[row.relname] = row.path
+        conn.execute("CHECKPOINT")
+        read([f"f{i}" for i in range(300, 500)])  # so that the new ones are not in memory
+        assert wrong([f"f{i}" for i in range(1, 51)]) == {}
+        opened = one(
+            conn,
+            "SELECT sum(open_count)::int8 FROM performance_schema.file_instances "
+            "WHERE file_name LIKE 'base/%'",
+        )
+        assert 0 < opened < 64 * 12
     unharmed(server)

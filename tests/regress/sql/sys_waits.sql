@@ -39,7 +39,8 @@ WHERE f.schemaname = 'sys' AND f.viewname NOT LIKE 'x$%'
 SELECT viewname FROM pg_views AS r
 WHERE schemaname = 'sys' AND viewname LIKE 'x$%' AND rows_of(viewname) >= 0
 	AND NOT EXISTS (SELECT FROM pg_views WHERE schemaname = 'sys' AND 'x$' || viewname = r.viewname);
-SELECT c.relname, a.attname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND attnum > 0
+SELECT c.relname, a.attname
+FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND attnum > 0
 WHERE c.relnamespace = 'sys'::regnamespace AND c.relname LIKE 'x$%'
 	AND EXISTS (SELECT FROM pg_class AS f WHERE f.relnamespace = 'sys'::regnamespace
 		AND 'x$' || f.relname = c.relname)
