@@ -201,11 +201,17 @@ iterate_scan(ForeignScanState *node)
 {
 	FdwScan    *scan = node->fdw_state;
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	MemoryContext caller;
+	bool		found;
 
 	if (scan->rows == NULL)
 		fill_store(node);
 	ExecClearTuple(slot);
-	if (!tuplestore_gettupleslot(scan->rows, true, false, scan->stored))
+	/* A tuple read back from disk belongs to scan->stored until the next one: not to one row. */
+	caller = MemoryContextSwitchTo(scan->fill_context);
+	found = tuplestore_gettupleslot(scan->rows, true, false, scan->stored);
+	MemoryContextSwitchTo(caller);
+	if (!found)
 		return slot;
 	slot_getallattrs(scan->stored);
 	memcpy(slot->tts_values, scan->stored->tts_values, sizeof(Datum) * scan->tuple->natts);

@@ -19,7 +19,10 @@
  *		pg_wait_fd.c		descriptors: files and sockets
  *		pg_wait_lock.c		heavyweight locks and who holds them
  *		pg_wait_sampler.c	looks at wait events where calls are not timed
- *		pg_table_io.c		rows of tables and indexes
+ *		pg_table_io.c		rows of tables and indexes: queries
+ *		pg_table_sweep.c	the same of whatever is no query
+ *		pg_table_row.c		names and rows of tables; rename, drop
+ *		pg_table_time.c		times of plan nodes
  *		pg_compat.h			what differs between majors
  *
  * Hooks are installed only when the postmaster preloads the library and

@@ -2,61 +2,35 @@
  * pg_table_io.c
  *		Table I/O: rows read and changed, by table and index, from the server's own counters.
  *
- * The server counts rows per relation in private memory, for pg_stat_all_tables, and hands the
- * numbers to its shared statistics only between transactions.  What a query did is the difference
- * between its start and its end.  PfsPgTable.counted says what of the server's counter has been
- * recorded already, so that nothing counts twice when queries are nested: what an outer query has
- * done when an inner one begins is held back from it (Part.held).
+ * What a query did is the difference between the server's counters at its start and at its end;
+ * see PfsPgTable.  Nothing counts twice when queries are nested: what others have done when a query
+ * begins, and nobody has recorded, is held back from it (Part.held).
  *
- * Rows fetched count within a "period", in which the server cannot have handed its counters over:
- * a transaction, or all transactions of one utility statement.  Rows inserted, updated and deleted
- * are read from the server's counters of the transaction under way, which begin at zero.
- *
- * Where no plan says which relations are touched (utility statements, errors), the server's list of
- * all pending counters is gone through: sweep().
+ * Rows that no plan names (of utility statements, of queries that failed) are found by pg_table_sweep.c.
  */
 #include "postgres.h"
 
-#include "access/parallel.h"
-#include "access/transam.h"
 #include "access/xact.h"
 #include "executor/executor.h"
-#include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "pg/pg_arena.h"
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_table_io.h"
-#include "replication/logicalworker.h"
-#include "storage/ipc.h"
 #include "utils/pgstat_internal.h"
 #include "utils/rel.h"
 
-#include <link.h>
-
-#define TABLES 1024				/* relations known at once; power of two */
-#define PROBES 8
+#define TABLES_BITS 12			/* of the number of relations known at once */
+#define TABLES (1 << TABLES_BITS)
+#define PROBES 8				/* neighbours tried, at two places */
 #define QUERIES 128				/* open at once */
 #define OWN_ITEMS 4
-#define OWED 32
 #define PLAN_DEPTH_MAX 200
-#define PENDING_MAX 1000000
 
-/* Owner: this process, all of these. */
+PfsPgTableState pfs_pg_tables = {.period = 1,.transaction = 1};
+
+/* Owner: this process. */
 static PfsPgTable tables[TABLES];
-static uint32 period = 1;
-static uint32 transaction = 1;
-
-/* In this period every counter was looked at: relations met later began at zero. */
-static uint32 period_swept = 0;
-
-/* Transaction level at which the outermost utility statement that is swept began; 0 = none. */
-static int	utility_level = 0;
-
-/* This transaction may have rows that are not recorded yet. */
-static bool unrecorded = false;
-
-/* --- relations --- */
 
 /* Which of the server's counters say what a query node reads. */
 typedef enum Reads
@@ -99,21 +73,31 @@ static uint32 queries_used = 0; /* of the array; those closed are in the list of
 static OpenQuery *newest = NULL;
 static OpenQuery *free_query = NULL;
 
-static PfsPgTable *
-find_slowly(Oid relation, bool make)
+/* --- relations --- */
+
+/* First its number itself, so that few pages of memory are touched; tables come in a row. */
+static inline uint32
+place_of(Oid relation, uint32 attempt)
 {
-	uint32		start = (relation * 2654435761u) >> 22;
+	uint32		place = attempt < PROBES ? relation : (relation * 2654435761u) >> (32 - TABLES_BITS);
+
+	return (place + attempt) & (TABLES - 1);
+}
+
+PfsPgTable *
+pfs_pg_table_find(Oid relation, bool make)
+{
 	PfsPgTable *place = NULL;
 
-	StaticAssertStmt(TABLES == 1 << 10, "the hash has ten bits");
-	for (uint32 i = 0; i < PROBES; i++)
+	for (uint32 i = 0; i < 2 * PROBES; i++)
 	{
-		PfsPgTable *table = &tables[(start + i) & (TABLES - 1)];
+		PfsPgTable *table = &tables[place_of(relation, i)];
 
 		if (table->relation == relation)
 			return table;
 		if (place == NULL && (table->relation == InvalidOid ||
-							  (table->period != period && table->transaction != transaction)))
+							  (table->period != pfs_pg_tables.period &&
+							   table->transaction != pfs_pg_tables.transaction)))
 			place = table;
 	}
 	if (!make)
@@ -129,14 +113,6 @@ find_slowly(Oid relation, bool make)
 	return place;
 }
 
-static inline PfsPgTable *
-find(Oid relation, bool make)
-{
-	PfsPgTable *table = &tables[(relation * 2654435761u) >> 22];
-
-	return pfs_likely(table->relation == relation) ? table : find_slowly(relation, make);
-}
-
 /* Has the row another owner, another name, or has setup_objects changed? */
 static inline bool
 is_stale(const PfsPgTable *table)
@@ -146,12 +122,13 @@ is_stale(const PfsPgTable *table)
 		table->rule >> 32 != pfs_load(&pfs_arena->objects_changed);
 }
 
-/* The relation, if it is watched.  At safe points. */
 static inline PfsPgTable *
 find_watched(Oid relation)
 {
-	PfsPgTable *table = find(relation, true);
+	PfsPgTable *table = &tables[place_of(relation, 0)];
 
+	if (pfs_unlikely(table->relation != relation))
+		table = pfs_pg_table_find(relation, true);
 	if (table == NULL)
 		return NULL;
 	if (pfs_unlikely(table->row != 0 && is_stale(table)))
@@ -161,21 +138,17 @@ find_watched(Oid relation)
 	return table->watched ? table : NULL;
 }
 
-/* --- the server's counters --- */
-
-static inline uint64
-rows_fetched(const PfsPgTable *table, const PgStat_TableStatus *status)
+PfsPgTable *
+pfs_pg_table_watched(Oid relation)
 {
-	uint64		rows = (uint64) PFS_PG_COUNTER(status, tuples_fetched);
-
-	if (table->kind == PFS_PG_RELATION_TABLE)
-		rows += (uint64) PFS_PG_COUNTER(status, tuples_returned);
-	return rows;
+	return find_watched(relation);
 }
 
-/* Rows of all levels of the transaction under way; what a TRUNCATE has set aside counts too. */
-static void
-rows_changed(const PgStat_TableStatus *status, uint64 total[PFS_TABLE_OPERATIONS], int from_level)
+/* --- the server's counters --- */
+
+void
+pfs_pg_rows_changed(const PgStat_TableStatus *status, int from_level,
+					uint64 total[PFS_TABLE_OPERATIONS])
 {
 	total[PFS_TABLE_INSERT] = total[PFS_TABLE_UPDATE] = total[PFS_TABLE_DELETE] = 0;
 	for (const PgStat_TableXactStatus *level = status->trans;
@@ -192,133 +165,6 @@ rows_changed(const PgStat_TableStatus *status, uint64 total[PFS_TABLE_OPERATIONS
 	}
 }
 
-/* First look at a relation in this period or transaction: what it has counted before is not ours. */
-static inline void
-meet(PfsPgTable *table, const PgStat_TableStatus *status)
-{
-	if (table->period != period)
-	{
-		table->period = period;
-		table->counted[PFS_TABLE_FETCH] = status == NULL || period_swept == period
-			? 0 : rows_fetched(table, status);
-	}
-	if (table->transaction != transaction)
-	{
-		table->transaction = transaction;
-		table->counted[PFS_TABLE_INSERT] = 0;
-		table->counted[PFS_TABLE_UPDATE] = 0;
-		table->counted[PFS_TABLE_DELETE] = 0;
-	}
-}
-
-static inline uint64
-unrecorded_rows(const PfsPgTable *table, const uint64 *total, PfsTableOperation operation)
-{
-	return total[operation] > table->counted[operation]
-		? total[operation] - table->counted[operation] : 0;
-}
-
-static inline void
-record(PfsPgTable *table, PfsTableOperation operation, uint64 rows, PfsTicks start, int64 ticks)
-{
-	table->counted[operation] += rows;
-	pfs_wait_table(&pfs_session, table->row, table->use, operation, rows, start,
-				   ticks > 0 ? (PfsTicks) ticks : 0);
-}
-
-/* --- the server's list of pending counters --- */
-
-/* Its head, a variable that the server does not export; found by its place, see below. */
-static dlist_node *pending_head = NULL;
-
-typedef struct Range
-{
-	uintptr_t	start;
-	uintptr_t	end;
-} Range;
-
-/* The variables of the executable: the writable part of the first object. */
-static int
-find_variables(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	Range	   *range = arg;
-
-	for (int i = 0; i < info->dlpi_phnum; i++)
-	{
-		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-
-		if (part->p_type == PT_LOAD && (part->p_flags & PF_W) != 0)
-		{
-			range->start = info->dlpi_addr + part->p_vaddr;
-			range->end = range->start + part->p_memsz;
-		}
-	}
-	return 1;
-}
-
-/*
- * All nodes of the list lie in allocated memory but one, its head.  To have a node to begin with,
- * a counter of pg_class is made pending.  At a safe point, once.
- */
-static bool head_known = false;
-
-/* wait/io/table/sql/handler */
-static const PfsInstrument *instrument = NULL;
-
-static pg_noinline void
-find_pending_head(void)
-{
-	Range		variables = {0, 0};
-	Relation	relation;
-	PgStat_EntryRef *entry;
-	dlist_node *node;
-
-	head_known = true;			/* or never will be */
-	instrument = pfs_wait_instrument(pfs_arena, pfs_load(&pfs_arena->table_wait));
-	dl_iterate_phdr(find_variables, &variables);
-	relation = RelationIdGetRelation(RelationRelationId);
-	(void) pgstat_should_count_relation(relation);
-	RelationClose(relation);
-	entry = pgstat_fetch_pending_entry(PGSTAT_KIND_RELATION, MyDatabaseId, RelationRelationId);
-	if (entry == NULL)
-	{
-		head_known = pgstat_track_counts;	/* it may be turned on later */
-		return;
-	}
-	node = &entry->pending_node;
-	for (int i = 0; i < PENDING_MAX && node != NULL; i++, node = node->next)
-	{
-		if ((uintptr_t) node >= variables.start && (uintptr_t) node < variables.end)
-		{
-			pending_head = node;
-			return;
-		}
-	}
-}
-
-/* Next relation behind a place in the list; NULL at the end.  The server's own tables are left out. */
-static PgStat_TableStatus *
-next_pending(dlist_node **place, Oid *relation)
-{
-	dlist_node *node = *place != NULL ? *place : pending_head;
-
-	if (node == NULL)
-		return NULL;
-	while ((node = node->next) != pending_head && node != NULL)
-	{
-		PgStat_EntryRef *entry = dlist_container(PgStat_EntryRef, pending_node, node);
-		const PgStat_HashKey *key = &entry->shared_entry->key;
-
-		if (key->kind != PGSTAT_KIND_RELATION || key->dboid != MyDatabaseId ||
-			PFS_PG_COUNTED_OBJECT(key) < FirstNormalObjectId || entry->pending == NULL)
-			continue;
-		*place = node;
-		*relation = (Oid) PFS_PG_COUNTED_OBJECT(key);
-		return entry->pending;
-	}
-	return NULL;
-}
-
 static const PgStat_TableStatus *
 status_of(const Part *item)
 {
@@ -328,158 +174,6 @@ status_of(const Part *item)
 		return item->relation->pgstat_info;
 	entry = pgstat_fetch_pending_entry(PGSTAT_KIND_RELATION, MyDatabaseId, item->table->relation);
 	return entry != NULL ? entry->pending : NULL;
-}
-
-/* --- rows whose table could not be looked up when they were counted: in an aborted transaction --- */
-
-typedef struct Owed
-{
-	Oid			relation;
-	uint64		returned;
-	uint64		rows[PFS_TABLE_OPERATIONS];
-} Owed;
-
-static Owed owed[OWED];
-static uint32 owed_used = 0;
-
-static void
-owe(Oid relation, const PgStat_TableStatus *status)
-{
-	Owed	   *place = &owed[owed_used];
-
-	if (owed_used == OWED)
-	{
-		pfs_lose(pfs_arena, PFS_LOSS_TABLES);
-		return;
-	}
-	place->relation = relation;
-	rows_changed(status, place->rows, 0);
-	place->returned = place->rows[PFS_TABLE_FETCH] = 0;
-	if (period_swept == period)
-	{
-		place->returned = (uint64) PFS_PG_COUNTER(status, tuples_returned);
-		place->rows[PFS_TABLE_FETCH] = (uint64) PFS_PG_COUNTER(status, tuples_fetched);
-	}
-	owed_used++;
-}
-
-/* Records them now.  At a safe point. */
-static void
-settle(void)
-{
-	while (owed_used > 0)
-	{
-		Owed		one = owed[--owed_used];
-		PfsPgTable *table = find_watched(one.relation);
-
-		if (table == NULL)
-			continue;
-		if (table->kind == PFS_PG_RELATION_TABLE)
-			one.rows[PFS_TABLE_FETCH] += one.returned;
-		for (int i = 0; i < PFS_TABLE_OPERATIONS; i++)
-			if (one.rows[i] > 0)
-				pfs_wait_table(&pfs_session, table->row, table->use, i, one.rows[i], 0, 0);
-	}
-}
-
-/* --- sweeps --- */
-
-/* Looks at all counters, so that what they have counted before is not taken for new.  Safe point. */
-static void
-sweep_begin(void)
-{
-	dlist_node *place = NULL;
-	PgStat_TableStatus *status;
-	Oid			relation;
-
-	if (period_swept == period)
-		return;
-	while ((status = next_pending(&place, &relation)) != NULL)
-	{
-		PfsPgTable *table = find(relation, true);
-
-		if (table == NULL)
-			return;				/* too many: those met later will begin at what they show then */
-		if (table->kind == PFS_PG_RELATION_UNKNOWN)
-			pfs_pg_table_resolve(table);
-		meet(table, status);
-	}
-	period_swept = period;
-}
-
-/* Records what all relations have counted and nobody has recorded; untimed but for scans. */
-static void
-sweep(bool safe)
-{
-	dlist_node *place = NULL;
-	PgStat_TableStatus *status;
-	Oid			relation;
-	uint64		total[PFS_TABLE_OPERATIONS];
-
-	for (OpenQuery *query = newest; query != NULL; query = query->older)
-		pfs_pg_time_harvest(&query->times);
-	while ((status = next_pending(&place, &relation)) != NULL)
-	{
-		PfsPgTable *table = find(relation, false);
-
-		if (table == NULL || table->kind == PFS_PG_RELATION_UNKNOWN)
-		{
-			if (status->trans == NULL &&
-				(period_swept != period || (PFS_PG_COUNTER(status, tuples_returned) == 0 &&
-											PFS_PG_COUNTER(status, tuples_fetched) == 0)))
-				continue;
-			if (!safe)
-			{
-				owe(relation, status);
-				continue;
-			}
-			table = find_watched(relation);
-		}
-		if (table == NULL || !table->watched)
-			continue;
-		meet(table, status);
-		total[PFS_TABLE_FETCH] = rows_fetched(table, status);
-		rows_changed(status, total, 0);
-		for (int i = 0; i < PFS_TABLE_OPERATIONS; i++)
-		{
-			uint64		rows = unrecorded_rows(table, total, i);
-
-			if (rows > 0)
-				record(table, i, rows, table->start, i == PFS_TABLE_FETCH ? table->ticks : 0);
-		}
-		table->ticks = 0;
-		table->start = 0;
-	}
-}
-
-/* A subtransaction aborts: its rows will be none of the transaction's any more. */
-static void
-take_back(int level)
-{
-	dlist_node *place = NULL;
-	PgStat_TableStatus *status;
-	Oid			relation;
-	uint64		gone[PFS_TABLE_OPERATIONS];
-
-	while ((status = next_pending(&place, &relation)) != NULL)
-	{
-		PfsPgTable *table = status->trans != NULL ? find(relation, false) : NULL;
-
-		if (table == NULL || table->transaction != transaction)
-			continue;
-		rows_changed(status, gone, level);
-		for (int i = PFS_TABLE_INSERT; i < PFS_TABLE_OPERATIONS; i++)
-			table->counted[i] -= Min(table->counted[i], gone[i]);
-	}
-}
-
-/* What a process needs, and what it has put off.  At safe points. */
-static void
-prepare(void)
-{
-	if (!head_known)
-		find_pending_head();
-	settle();
 }
 
 /* --- start of a query --- */
@@ -503,6 +197,7 @@ close_query(OpenQuery *query)
 	while (pfs_unlikely(*link != query))
 		link = &(*link)->older;
 	*link = query->older;
+	pfs_pg_tables.open--;
 	query->older = free_query;
 	free_query = query;
 }
@@ -527,6 +222,7 @@ open_query(const QueryDesc *desc)
 	query->query = desc;
 	query->older = newest;
 	newest = query;
+	pfs_pg_tables.open++;
 	query->level = GetCurrentTransactionNestLevel();
 	query->items = 0;
 	query->room = OWN_ITEMS;
@@ -572,9 +268,15 @@ static bool
 others_have(const OpenQuery *query, const PfsPgTable *table)
 {
 	for (const OpenQuery *other = newest; other != NULL; other = other->older)
-		for (uint32 i = 0; other != query && i < other->items; i++)
+	{
+		if (other == query)
+			continue;
+		if (other->routes)
+			return true;			/* maybe: its partitions are added when it ends */
+		for (uint32 i = 0; i < other->items; i++)
 			if (other->item[i].table == table)
 				return true;
+	}
 	return false;
 }
 
@@ -586,11 +288,11 @@ static pg_noinline void
 hold_back_rows(const OpenQuery *query, Part *item, const PgStat_TableStatus *status)
 {
 	PfsPgTable *table = item->table;
-	bool		others = utility_level > 0 || others_have(query, table);
+	bool		others = pfs_pg_tables.utility_level > 0 || others_have(query, table);
 	uint64		total[PFS_TABLE_OPERATIONS];
 
-	total[PFS_TABLE_FETCH] = rows_fetched(table, status);
-	rows_changed(status, total, 0);
+	total[PFS_TABLE_FETCH] = pfs_pg_rows_fetched(table, status);
+	pfs_pg_rows_changed(status, 0, total);
 	for (int i = 0; i < (item->changed ? PFS_TABLE_OPERATIONS : 1); i++)
 	{
 		if (!others || total[i] < table->counted[i])
@@ -602,10 +304,10 @@ hold_back_rows(const OpenQuery *query, Part *item, const PgStat_TableStatus *sta
 static inline void
 hold_back(const OpenQuery *query, Part *item, const PgStat_TableStatus *status)
 {
-	meet(item->table, status);
+	pfs_pg_table_meet(item->table, status != NULL ? pfs_pg_rows_fetched(item->table, status) : 0);
 	memset(item->held, 0, sizeof(item->held));
 	if (status != NULL &&
-		pfs_unlikely(rows_fetched(item->table, status) != item->table->counted[PFS_TABLE_FETCH] ||
+		pfs_unlikely(pfs_pg_rows_fetched(item->table, status) != item->table->counted[PFS_TABLE_FETCH] ||
 					 (item->changed && status->trans != NULL)))
 		hold_back_rows(query, item, status);
 }
@@ -712,7 +414,7 @@ modify(OpenQuery *query, ModifyTableState *node, bool child_timed)
 	{
 		timed = true;			/* its partitions are not known yet */
 		if (plan->onConflictAction != ONCONFLICT_NONE)
-			sweep_begin();		/* nor are their indexes */
+			pfs_pg_table_sweep_begin();		/* nor are their indexes */
 	}
 	for (int i = 0; i < node->mt_nrels; i++)
 	{
@@ -796,20 +498,20 @@ pfs_pg_table_start(QueryDesc *desc, const PfsStatement *statement)
 
 	if ((!records && statement == NULL) || desc->planstate == NULL)
 		return;
-	if (records && pfs_unlikely(!head_known || owed_used > 0))
-		prepare();
+	if (records && pfs_unlikely(!pfs_pg_tables.prepared))
+		pfs_pg_table_prepare();
 	query = open_query(desc);
 	if (query == NULL)
 		return;
 	query->records = records;
-	query->timed = records && pfs_load(&instrument->timed) != 0;
+	query->timed = records && pfs_load(&pfs_pg_tables.instrument->timed) != 0;
 	look_at(query, desc->planstate, 0);
 	foreach(cell, desc->estate->es_subplanstates)
 		look_at(query, (PlanState *) lfirst(cell), 0);
 	if (query->items == 0 && !query->routes)
 		close_query(query);
 	else
-		unrecorded |= records;
+		pfs_pg_tables.unrecorded |= records;
 }
 
 /* --- end of a query --- */
@@ -823,7 +525,7 @@ add_routed(OpenQuery *query)
 	for (; query->routed < (uint32) list_length(routed); query->routed++)
 	{
 		ResultRelInfo *target = list_nth(routed, (int) query->routed);
-		int			indexes = period_swept == period ? target->ri_NumIndices : 0;
+		int			indexes = pfs_pg_tables.swept == pfs_pg_tables.period ? target->ri_NumIndices : 0;
 
 		for (int i = -1; i < indexes; i++)
 		{
@@ -839,7 +541,8 @@ add_routed(OpenQuery *query)
 			item->table = table;
 			item->reads = READS_NOTHING;
 			item->changed = i < 0;
-			meet(table, relation->pgstat_info);
+			pfs_pg_table_meet(table, relation->pgstat_info == NULL ? 0
+							  : pfs_pg_rows_fetched(table, relation->pgstat_info));
 		}
 	}
 }
@@ -848,7 +551,7 @@ add_routed(OpenQuery *query)
 static inline uint64
 own_rows(const OpenQuery *query, const Part *item, const uint64 *total, PfsTableOperation operation)
 {
-	uint64		rows = unrecorded_rows(item->table, total, operation);
+	uint64		rows = pfs_pg_rows_unrecorded(item->table, total, operation);
 	uint64		held = item->held[operation];
 
 	if (pfs_likely(held == 0) || rows == 0 || !others_have(query, item->table))
@@ -868,12 +571,12 @@ count_shares(OpenQuery *query, uint64 *fetched, uint64 *changed)
 
 		if (status == NULL || item->table == NULL)
 			continue;
-		total[PFS_TABLE_FETCH] = rows_fetched(item->table, status);
+		total[PFS_TABLE_FETCH] = pfs_pg_rows_fetched(item->table, status);
 		if (item->table->start == 0)
 			*fetched += own_rows(query, item, total, PFS_TABLE_FETCH);
 		if (!item->changed || status->trans == NULL)
 			continue;
-		rows_changed(status, total, 0);
+		pfs_pg_rows_changed(status, 0, total);
 		for (int k = PFS_TABLE_INSERT; k < PFS_TABLE_OPERATIONS; k++)
 			*changed += own_rows(query, item, total, k);
 	}
@@ -892,7 +595,7 @@ record_changes(OpenQuery *query, Part *item, const PgStat_TableStatus *status, u
 	const PfsPgTimes *times = &query->times;
 	uint64		total[PFS_TABLE_OPERATIONS];
 
-	rows_changed(status, total, 0);
+	pfs_pg_rows_changed(status, 0, total);
 	for (int i = PFS_TABLE_INSERT; i < PFS_TABLE_OPERATIONS; i++)
 	{
 		uint64		rows;
@@ -903,9 +606,9 @@ record_changes(OpenQuery *query, Part *item, const PgStat_TableStatus *status, u
 		if (rows == 0)
 			continue;
 		if (all > 0)
-			record(table, i, rows, times->change_start, share(times->change, rows, all));
+			pfs_pg_table_record(table, i, rows, times->change_start, share(times->change, rows, all));
 		else
-			record(table, i, rows, 0, 0);
+			pfs_pg_table_record(table, i, rows, 0, 0);
 	}
 }
 
@@ -914,7 +617,7 @@ record_fetches(OpenQuery *query, Part *item, const PgStat_TableStatus *status, u
 {
 	PfsPgTable *table = item->table;
 	const PfsPgTimes *times = &query->times;
-	uint64		total = rows_fetched(table, status);
+	uint64		total = pfs_pg_rows_fetched(table, status);
 	uint64		rows = total == table->counted[PFS_TABLE_FETCH] ? 0
 		: own_rows(query, item, &total, PFS_TABLE_FETCH);
 
@@ -922,9 +625,9 @@ record_fetches(OpenQuery *query, Part *item, const PgStat_TableStatus *status, u
 	if (rows > 0)
 	{
 		if (pfs_likely(table->start != 0 || all == 0))
-			record(table, PFS_TABLE_FETCH, rows, table->start, table->ticks);
+			pfs_pg_table_record(table, PFS_TABLE_FETCH, rows, table->start, table->ticks);
 		else
-			record(table, PFS_TABLE_FETCH, rows, times->fetch_start, share(times->fetch, rows, all));
+			pfs_pg_table_record(table, PFS_TABLE_FETCH, rows, times->fetch_start, share(times->fetch, rows, all));
 	}
 	table->ticks = 0;
 	table->start = 0;
@@ -1005,77 +708,17 @@ pfs_pg_table_end(const QueryDesc *desc)
 	close_query(query);
 }
 
-/* A statement has failed: its query does not end.  Nothing may be looked up any more. */
+/* --- all open queries --- */
+
 void
-pfs_pg_table_failed(PfsStatement *statement)
+pfs_pg_table_harvest(void)
 {
-	PfsStatement *running = pfs_session.running;
-
-	if (!unrecorded || !pfs_wants(&pfs_session, PFS_GATE_TABLES))
-		return;
-	pfs_session.running = statement;
-	sweep(false);
-	pfs_session.running = running;
-}
-
-/* --- utility statements --- */
-
-/* Does a utility statement read or change rows without a query? */
-static bool
-touches_rows(const Node *utility)
-{
-	switch (nodeTag(utility))
-	{
-		case T_CopyStmt:
-		case T_CreateTableAsStmt:
-		case T_RefreshMatViewStmt:
-		case T_IndexStmt:
-		case T_ReindexStmt:
-		case T_ClusterStmt:
-		case T_VacuumStmt:
-		case T_AlterTableStmt:
-		case T_AlterDomainStmt:
-		case T_CreateStmt:
-		case T_CreateSchemaStmt:
-		case T_ExplainStmt:		/* of CREATE TABLE AS */
-			return true;
-		default:
-			return false;
-	}
-}
-
-/* Returns what pfs_pg_table_utility_end wants to know; negative: nothing to do. */
-int
-pfs_pg_table_utility_start(const Node *utility)
-{
-	int			before = utility_level;
-
-	if (pfs_session.thread != NULL)
-		pfs_pg_table_note_utility(utility);
-	if (!touches_rows(utility) || !pfs_pg_wants(PFS_GATE_TABLES) || !IsTransactionState())
-		return -1;
-	prepare();
-	sweep_begin();
-	unrecorded = true;
-	if (utility_level == 0)
-		utility_level = GetCurrentTransactionNestLevel();
-	return before;
+	for (OpenQuery *query = newest; query != NULL; query = query->older)
+		pfs_pg_time_harvest(&query->times);
 }
 
 void
-pfs_pg_table_utility_end(int before)
-{
-	if (before < 0)
-		return;
-	utility_level = before;
-	if (pfs_wants(&pfs_session, PFS_GATE_TABLES))
-		sweep(IsTransactionState());
-}
-
-/* --- transactions --- */
-
-static void
-close_queries(int level)
+pfs_pg_table_close(int level)
 {
 	OpenQuery  *older;
 
@@ -1087,90 +730,9 @@ close_queries(int level)
 	}
 }
 
-/* In processes that serve no client. */
-static pg_noinline void
-prepare_commit_of_server(void)
-{
-	if (MyBackendType == B_AUTOVAC_WORKER)
-		pfs_pg_table_ddl = true;	/* drops temporary tables of the dead */
-	if (MyBackendType != B_BG_WORKER || (!IsParallelWorker() && !IsLogicalWorker()) ||
-		!pfs_pg_wants(PFS_GATE_TABLES))
-		return;
-	/* those change tables without the executor's hooks, too */
-	prepare();
-	if (IsParallelWorker())
-		period_swept = period;	/* a new process: all counters began at zero */
-	sweep(true);
-}
-
-static inline void
-prepare_commit(void)
-{
-	if (pfs_unlikely(pfs_pg_table_ddl))
-		pfs_pg_table_rename();
-	if (pfs_unlikely(MyBackendType != B_BACKEND))
-		prepare_commit_of_server();
-}
-
-static void
-end_transaction(bool committed)
-{
-	if (pfs_unlikely(!committed || utility_level > 0 || newest != NULL))
-	{
-		if (unrecorded && pfs_wants(&pfs_session, PFS_GATE_TABLES))
-			sweep(false);
-		close_queries(0);
-	}
-	if (!committed)
-		utility_level = 0;
-	if (pfs_unlikely(pfs_pg_table_ddl || proc_exit_inprogress))
-		pfs_pg_table_drop(committed);	/* at its end a process drops its temporary tables */
-	transaction++;
-	if (utility_level > 0)
-		return;					/* the server keeps its counters till the statement ends */
-	period++;
-	unrecorded = false;
-}
-
 void
-pfs_pg_table_transaction(XactEvent event)
+pfs_pg_table_merge(int level)
 {
-	switch (event)
-	{
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PARALLEL_PRE_COMMIT:
-			prepare_commit();
-			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_PARALLEL_COMMIT:
-			end_transaction(true);
-			break;
-		case XACT_EVENT_PREPARE:
-		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PARALLEL_ABORT:
-			end_transaction(false);
-			break;
-		default:
-			break;
-	}
-}
-
-/* A subtransaction of this level ends; its statements have. */
-void
-pfs_pg_table_subtransaction(SubXactEvent event, int level)
-{
-	if (event == SUBXACT_EVENT_COMMIT_SUB)
-	{
-		for (OpenQuery *query = newest; query != NULL; query = query->older)
-			query->level = Min(query->level, level - 1);
-		utility_level = Min(utility_level, level - 1);
-		return;
-	}
-	if (utility_level >= level)
-		utility_level = 0;
-	if (unrecorded && pfs_wants(&pfs_session, PFS_GATE_TABLES))
-		sweep(false);
-	if (unrecorded)
-		take_back(level);
-	close_queries(level);
+	for (OpenQuery *query = newest; query != NULL; query = query->older)
+		query->level = Min(query->level, level - 1);
 }

@@ -96,17 +96,18 @@ pfs_pg_table_resolve(PfsPgTable *table)
 	char		kind = 0;
 	bool		shared = false;
 	PfsRef		name = full_name_of(table->relation, &kind, &shared);
+	PfsPgTableKind found = name != 0 ? kind_of(kind) : PFS_PG_RELATION_OTHER;
 
-	table->kind = name != 0 ? kind_of(kind) : PFS_PG_RELATION_OTHER;
 	table->watched = false;
 	table->row = 0;
-	if (table->kind == PFS_PG_RELATION_INDEX)
+	if (found == PFS_PG_RELATION_INDEX)
 	{
 		key.index = table->relation;
 		key.table = IndexGetRelation(table->relation, true);
 		name = OidIsValid(key.table) ? full_name_of(key.table, &kind, &shared) : 0;
 	}
-	if (table->kind == PFS_PG_RELATION_OTHER || name == 0)
+	table->kind = name != 0 ? found : PFS_PG_RELATION_OTHER;
+	if (table->kind == PFS_PG_RELATION_OTHER)
 		return;
 	if (shared)
 		key.database = InvalidOid;

@@ -1,4 +1,8 @@
-"""Who sees what, and who may change what."""
+"""Who sees what, and who may change what.
+
+Texts of statements are secret, and which rows belong to whom; names of tables and files are not.
+The secret is an alias: of the parts of a statement, only its text and its digest text hold that.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from helpers import Watched, one, rows, tables, thread_of, truncatable
+from helpers import Watched, consumers, one, rows, tables, thread_of, truncatable
+from wait_helpers import Waiter
 
 THREAD_TABLES = [t.name for t in tables() if any(c.name == "thread_id" for c in t.columns)]
 PRIVATE = [(t.name, c.name) for t in tables() for c in t.columns if "private" in c.flags]
@@ -19,8 +24,8 @@ def roles(cluster: Any) -> None:
         "DO $$ BEGIN CREATE ROLE plain LOGIN; CREATE ROLE neighbour LOGIN; "
         "CREATE ROLE monitor LOGIN IN ROLE pg_monitor; "
         "CREATE ROLE operator LOGIN; EXCEPTION WHEN duplicate_object THEN END $$; "
-        "CREATE TABLE IF NOT EXISTS neighbours_secret AS SELECT 1 AS a; "
-        "GRANT SELECT ON neighbours_secret TO neighbour; "
+        "CREATE TABLE IF NOT EXISTS neighbours_table AS SELECT 1 AS a; "
+        "GRANT ALL ON neighbours_table TO neighbour, plain; "
         "GRANT UPDATE ON performance_schema.setup_instruments TO operator; "
         "GRANT TRUNCATE ON performance_schema.events_statements_history TO operator; "
         "GRANT EXECUTE ON FUNCTION performance_schema.reset(text) TO operator;"
@@ -42,8 +47,13 @@ def monitor(roles: None, cluster: Any) -> Iterator[Any]:
 @pytest.fixture
 def neighbour(roles: None, cluster: Any, conn: Any) -> Iterator[Watched]:
     """Another user's session that has done something of everything."""
-    with Watched(cluster, conn, user="neighbour") as watched:
-        watched.run("SELECT 'the secret' FROM neighbours_secret")
+    with (
+        consumers(conn, events_waits_current=True, events_waits_history=True),
+        consumers(conn, events_waits_history_long=True),
+        Watched(cluster, conn, user="neighbour") as watched,
+    ):
+        conn.execute("TRUNCATE performance_schema.events_waits_history_long")
+        watched.run("SELECT 'the secret' AS neighbours_secret FROM neighbours_table")
         watched.run("SELECT 1 / 0")
         yield watched
 
@@ -51,7 +61,6 @@ def neighbour(roles: None, cluster: Any, conn: Any) -> Iterator[Watched]:
 @pytest.mark.parametrize("table", THREAD_TABLES)
 def test_rows_of_others(plain: Any, monitor: Any, neighbour: Watched, table: str) -> None:
     """A plain user sees the rows of own sessions; pg_monitor sees all."""
-    plain.execute("SELECT 1")
     own = one(plain, "SELECT performance_schema.ps_current_thread_id()")
     seen = {
         row.thread_id for row in rows(plain, f"SELECT thread_id FROM performance_schema.{table}")
@@ -64,7 +73,7 @@ def test_rows_of_others(plain: Any, monitor: Any, neighbour: Watched, table: str
         neighbour.thread_id,
     )
     assert by_key == []
-    if "history_long" not in table:
+    if "history_long" not in table or "waits" in table:
         all_seen = rows(
             monitor,
             f"SELECT 1 FROM performance_schema.{table} WHERE thread_id = {neighbour.thread_id}",
@@ -91,6 +100,89 @@ def test_no_text_leaks(plain: Any, neighbour: Watched) -> None:
         found = rows(plain, f"SELECT t::text FROM performance_schema.{table.name} t")
         assert "neighbours_secret" not in str(found), table.name
         assert "the secret" not in str(found), table.name
+
+
+def test_names_of_objects_are_no_secret(plain: Any, monitor: Any, neighbour: Watched) -> None:
+    """Sums per table and file are the same for everybody, as with SELECT on MySQL's tables."""
+    io = (
+        "SELECT count_fetch FROM performance_schema.table_io_waits_summary_by_table "
+        "WHERE object_name = 'neighbours_table'"
+    )
+    assert one(plain, io) > 0
+    files = "SELECT count(*) FROM performance_schema.file_instances WHERE file_name ~ '^global/'"
+    assert one(plain, files) > 0
+    names = "SELECT array_agg(DISTINCT object_name ORDER BY object_name) FROM performance_schema."
+    for table in ("objects_summary_global_by_type", "table_io_waits_summary_by_index_usage"):
+        assert "neighbours_table" in one(plain, names + table)
+        assert one(plain, names + table) == one(monitor, names + table)
+
+
+def test_connections_of_others(plain: Any, monitor: Any, neighbour: Watched) -> None:
+    """Sockets are of sessions: each sees those of its own user, also where they have no thread."""
+    own = one(plain, "SELECT performance_schema.ps_current_thread_id()")
+    instance = (
+        "SELECT thread_id, object_instance_begin AS number "
+        "FROM performance_schema.socket_instances"
+    )
+    assert {row.thread_id for row in rows(plain, instance)} == {own}
+    by_thread = {row.thread_id: row.number for row in rows(monitor, instance)}
+    assert {own, neighbour.thread_id} <= set(by_thread)
+    for table in ("socket_summary_by_instance", "events_waits_summary_by_instance"):
+        sockets = (
+            f"SELECT object_instance_begin AS number FROM performance_schema.{table} "
+            "WHERE event_name LIKE 'wait/io/socket/%'"
+        )
+        assert {row.number for row in rows(plain, sockets)} == {by_thread[own]}
+        assert by_thread[neighbour.thread_id] in {row.number for row in rows(monitor, sockets)}
+        by_key = f"SELECT count(*) FROM performance_schema.{table} WHERE object_instance_begin = %s"
+        assert one(plain, by_key, by_thread[neighbour.thread_id]) == 0
+
+
+def test_background_processes_are_nobodys(plain: Any, monitor: Any) -> None:
+    """Their rows are for pg_read_all_stats only."""
+    background = "SELECT thread_id FROM performance_schema.threads WHERE type = 'BACKGROUND'"
+    hidden = {row.thread_id for row in rows(monitor, background)}
+    assert len(hidden) >= 4
+    waits = "SELECT thread_id FROM performance_schema.events_waits_summary_by_thread_by_event_name"
+    assert hidden & {row.thread_id for row in rows(monitor, waits)}
+    for sql in (background, waits):
+        assert not hidden & {row.thread_id for row in rows(plain, sql)}
+
+
+LOCK_WAITS = (
+    "SELECT waiting_query, blocking_user, blocking_query "
+    "FROM performance_schema.lock_waits_history_long WHERE waiting_user = %s"
+)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "blocking"), [("neighbour", "plain"), ("plain", "neighbour"), ("plain", "plain")]
+)
+def test_lock_waits_of_others(
+    cluster: Any, conn: Any, plain: Any, monitor: Any, waiting: str, blocking: str
+) -> None:
+    """A wait is a row for who may see the waiting user; the blocker's text, for who may see both."""
+    conn.execute("TRUNCATE performance_schema.lock_waits_history_long")
+    with (
+        Waiter(cluster, conn, user=waiting) as waiter,
+        Waiter(cluster, conn, user=blocking) as blocker,
+    ):
+        blocker.conn.execute("BEGIN")
+        blocker.conn.execute("LOCK neighbours_table /* in the way */")
+        waiter.blocks("SELECT 'waiting' FROM neighbours_table")
+        blocker.conn.execute("ROLLBACK")
+        assert waiter.finish() == "00000"
+    texts = ("SELECT 'waiting' FROM neighbours_table", "LOCK neighbours_table /* in the way */")
+    everything = [(texts[0], blocking, texts[1])]
+    assert rows(monitor, LOCK_WAITS, waiting) == everything
+    if waiting == "neighbour":
+        assert rows(plain, LOCK_WAITS, waiting) == []
+    elif blocking == "neighbour":
+        assert rows(plain, LOCK_WAITS, waiting) == [(texts[0], blocking, None)]
+    else:
+        assert rows(plain, LOCK_WAITS, waiting) == everything
+    leak = "SELECT 1 FROM performance_schema.lock_waits_history_long t WHERE t::text LIKE %s"
+    assert bool(rows(plain, leak, "%in the way%")) == (waiting == blocking == "plain")
 
 
 def test_own_rows_with_texts(plain: Any, cluster: Any) -> None:

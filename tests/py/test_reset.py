@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from conftest import close_cluster, open_cluster
 from helpers import (
     Watched,
     consumers,
@@ -15,11 +17,15 @@ from helpers import (
     rows,
     tables,
     truncatable,
+    wait_for_state,
     wait_gone,
     wait_until,
 )
+from wait_helpers import Waiter, alone
 
 STATEMENTS = "performance_schema.events_statements_summary"
+WAITS = re.compile("waits_|^(file|socket|objects)_")
+"""Tables of waits: all processes of a server fill them, so they have a quiet server of their own."""
 
 
 @pytest.fixture
@@ -46,16 +52,21 @@ def load(w: Watched) -> None:
             assert "division" in str(error)
 
 
-@pytest.mark.parametrize("twin", [False, True], ids=["truncate", "function"])
-@pytest.mark.parametrize("name", truncatable())
+TWINS = pytest.mark.parametrize("twin", [False, True], ids=["truncate", "function"])
+
+
+def reset_of(name: str, twin: bool) -> str:
+    if twin:
+        return f"SELECT performance_schema.reset('{name}')"
+    return f"TRUNCATE performance_schema.{name}"
+
+
+@TWINS
+@pytest.mark.parametrize("name", [name for name in truncatable() if not WAITS.search(name)])
 def test_each_table(w: Watched, name: str, twin: bool) -> None:
     """Afterwards it holds nothing of the watched session, then it counts again."""
     o = w.observer
-    reset = (
-        f"SELECT performance_schema.reset('{name}')"
-        if twin
-        else f"TRUNCATE performance_schema.{name}"
-    )
+    reset = reset_of(name, twin)
     columns = {c.name for t in tables() if t.name == name for c in t.columns}
     if "count_star" in columns:
         total = f"SELECT coalesce(sum(count_star), 0)::int8 FROM performance_schema.{name}"
@@ -98,6 +109,57 @@ def test_each_table(w: Watched, name: str, twin: bool) -> None:
             assert grown >= 1
         else:
             assert grown >= 9
+
+
+@pytest.fixture(scope="module")
+def quiet(pg_config: str) -> Iterator[tuple[Waiter, Any]]:
+    """A session that is the only one recorded, waits of all kinds included, and a blocker."""
+    server = open_cluster(pg_config, extension=True, preload=True, autovacuum=False)
+    with server.connect() as observer, server.connect() as blocker, Waiter(server, observer) as w:
+        observer.execute("CREATE TABLE target (i integer)")
+        observer.execute("CREATE INDEX target_i ON target (i)")
+        observer.execute("SELECT performance_schema.set_instruments('%', true, true)")
+        observer.execute("SELECT performance_schema.set_consumers('%', true)")
+        observer.execute("SELECT performance_schema.set_thread_classes('%', false)")
+        w.settle()
+        with alone(observer, w.thread_id):
+            yield w, blocker
+    close_cluster(server)
+
+
+def wait_load(w: Waiter, blocker: Any) -> None:
+    """Files, connection, rows by table and index, a lock: something in every table of waits."""
+    w.conn.execute("INSERT INTO target VALUES (1)")
+    w.conn.execute("SELECT count(*) FROM target")
+    w.conn.execute("SET enable_seqscan = off")
+    assert w.conn.execute("SELECT i FROM target WHERE i = 1 LIMIT 1").fetchall() == [(1,)]
+    w.conn.execute("SET enable_seqscan = on")
+    w.conn.execute("SELECT length(pg_read_file('PG_VERSION'))")
+    blocker.execute("BEGIN; LOCK TABLE target")
+    w.blocks("SELECT count(*) FROM target")
+    blocker.execute("COMMIT")
+    assert w.finish() == "00000"
+    w.settle()  # what it has read and changed is recorded by now
+
+
+@TWINS
+@pytest.mark.parametrize("name", [name for name in truncatable() if WAITS.search(name)])
+def test_each_table_of_waits(quiet: tuple[Waiter, Any], name: str, twin: bool) -> None:
+    """Afterwards it is empty, as nobody else is recorded; then it counts again."""
+    w, blocker = quiet
+    [table] = [table for table in tables() if table.name == name]
+    columns = {column.name for column in table.columns}
+    what = "sum(count_star)" if "count_star" in columns else "count(*)"
+    total = f"SELECT coalesce({what}, 0)::int8 FROM performance_schema.{name}"
+    for _ in range(2):
+        wait_load(w, blocker)
+        assert one(w.observer, total) > 0
+        w.observer.execute(reset_of(name, twin))
+        assert one(w.observer, total) == 0
+    if "count_star" in columns:
+        least = [f"{c} = 0" for c in sorted(columns) if re.match("(count|sum|min|avg|max)_", c)]
+        left = f"SELECT count(*) FROM performance_schema.{name} WHERE NOT ({' AND '.join(least)})"
+        assert one(w.observer, left) == 0
 
 
 def test_reset_all(w: Watched) -> None:

@@ -1207,6 +1207,21 @@ def test_binding(new_cluster: New, how: str) -> None:
     unharmed(server)
 
 
+# --- rows from disk -------------------------------------------------------------------------------
+
+
+def test_more_rows_than_work_mem(still_there: Any) -> None:
+    """A table with more rows than work_mem holds, with expressions that allocate: the same answer."""
+    sql = (
+        "SELECT repeat(upper(name), 2) || documentation || repeat(lower(name), 2) || name "
+        "FROM performance_schema.setup_instruments WHERE repeat(name, 2) <> documentation"
+    )
+    with still_there.connect() as conn:
+        in_memory = conn.execute(sql).fetchall()
+        conn.execute("SET work_mem = '64kB'")
+        assert conn.execute(sql).fetchall() == in_memory
+
+
 # --- 3. replication -------------------------------------------------------------------------------
 
 

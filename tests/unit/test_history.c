@@ -234,6 +234,224 @@ test_stopped_writer(void)
 	fixture_free(arena);
 }
 
+/* --- waits, and waits for locks --- */
+
+#define WAITS "events_waits_history"
+#define WAITS_LONG "events_waits_history_long"
+#define LOCK_WAITS "lock_waits_history_long"
+
+static PfsArena *
+arena_of_waits(uint32_t history, uint32_t rows)
+{
+	PfsSizes sizes = fixture_sizes();
+	PfsArena *arena;
+
+	sizes.waits_history = history;
+	sizes.waits_history_long = rows;
+	sizes.lock_waits_history = rows;
+	arena = fixture_arena(&sizes);
+	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_CURRENT, true);
+	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY, true);
+	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY_LONG, true);
+	return arena;
+}
+
+/* A wait whose bytes and object tell its length. */
+static void
+numbered_wait(PfsSession *session, uint64_t number)
+{
+	PfsWait wait = {
+		.wait = FIXTURE_WAIT_FILE, .operation = PFS_OPERATION_READ, .object = {.instance = number}};
+
+	pfs_wait_begin(session, &wait, FIXTURE_START);
+	pfs_wait_end(session, &wait, FIXTURE_START + number, (int64_t) number);
+}
+
+/* The same with the times of a lock wait; its texts tell its length, too. */
+static void
+numbered_lock_wait(PfsSession *session, uint64_t number)
+{
+	PfsLockWait wait = {.thread_id = session->thread->thread_id,
+						.blocking_thread_id = number,
+						.pid = session->thread->owner,
+						.blocking_pid = (uint32_t) number,
+						.start = FIXTURE_START,
+						.wait = number,
+						.statement_id = number,
+						.query_id = number,
+						.user = session->thread->user,
+						.blocking_user = session->thread->user,
+						.database = session->thread->database,
+						.epoch = pfs_load_acquire(&session->arena->reset_now),
+						.granted = number % 2};
+
+	wait.text_length = (uint16_t) snprintf(wait.text, sizeof(wait.text), "%" PRIu64 ":", number);
+	memset(wait.blocking_text, (int) ('a' + number % 26), sizeof(wait.blocking_text));
+	wait.blocking_text_length = (uint16_t) (1 + number % PFS_LOCK_TEXT_LENGTH);
+	pfs_history_lock_wait(session, &wait);
+}
+
+/* Rows that are made of two. */
+static uint64_t
+torn_waits(const Rows *rows)
+{
+	uint64_t wrong = 0;
+
+	for (int i = 0; i < rows->count; i++)
+	{
+		uint64_t number = row_number(rows, i, "timer_wait");
+
+		wrong += row_number(rows, i, "number_of_bytes") != number ||
+				 row_number(rows, i, "object_instance_begin") != number ||
+				 row_number(rows, i, "timer_end") != FIXTURE_START + number;
+	}
+	return wrong;
+}
+
+static uint64_t
+torn_lock_waits(const Rows *rows)
+{
+	uint64_t wrong = 0;
+
+	for (int i = 0; i < rows->count; i++)
+	{
+		uint64_t number = row_number(rows, i, "timer_wait");
+		const char *text = row_text(rows, i, "blocking_query");
+		const char *outcome = row_text(rows, i, "outcome");
+		size_t length = strspn(text, (char[]){(char) ('a' + number % 26), '\0'});
+
+		wrong += row_number(rows, i, "blocking_thread_id") != number ||
+				 row_number(rows, i, "waiting_statement_id") != number ||
+				 row_number(rows, i, "waiting_queryid") != number ||
+				 row_number(rows, i, "waiting_query") != number ||
+				 strcmp(outcome, number % 2 ? "GRANTED" : "GIVEN UP") != 0 ||
+				 length != 1 + number % PFS_LOCK_TEXT_LENGTH || text[length] != '\0';
+	}
+	return wrong;
+}
+
+static void
+test_waits_ring(uint32_t size)
+{
+	PfsArena *arena = arena_of_waits(size, 0);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	Rows *rows;
+
+	for (uint64_t i = 1; i <= 3 * size + 1; i++)
+	{
+		uint64_t want = pfs_min(i, (uint64_t) size);
+
+		numbered_wait(session, i);
+		rows = rows_of(arena, WAITS);
+		ok((uint64_t) rows->count == want &&
+			   rows_sum(rows, "event_id") == want * (2 * i - want + 1) / 2 && torn_waits(rows) == 0,
+		   "after %" PRIu64 " waits a ring of %u has the last ones", i, size);
+		rows_free(rows);
+		is_u64(table_sum(arena, "events_waits_current", "timer_wait"), i, "the last is current");
+	}
+	numbered_lock_wait(session, 1);
+	is_u64(table_count(arena, WAITS_LONG) + table_count(arena, LOCK_WAITS), 0,
+		   "long rings of no rows have none");
+	rows = rows_where(arena, WAITS, "thread_id", "2");
+	is_u64((uint64_t) rows->count, 0, "another thread has none");
+	rows_free(rows);
+	fixture_detach(session);
+	is_u64(table_count(arena, WAITS), 0, "the ring ends with its thread");
+	fixture_free(arena);
+}
+
+static void
+test_long_waits(uint32_t size)
+{
+	PfsArena *arena = arena_of_waits(0, size);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	uint64_t n = 3 * size + 7;
+	uint64_t sum = (uint64_t) size * (2 * n - size + 1) / 2;
+	Rows *waits;
+	Rows *lock_waits;
+
+	for (uint64_t i = 1; i <= n; i++)
+	{
+		numbered_wait(session, i);
+		numbered_lock_wait(session, i);
+	}
+	is_u64(table_count(arena, WAITS), 0, "a ring of no rows");
+	fixture_detach(session);
+	waits = rows_of(arena, WAITS_LONG);
+	lock_waits = rows_of(arena, LOCK_WAITS);
+	is_u64((uint64_t) waits->count, size, "a full ring of waits outlives its threads");
+	is_u64((uint64_t) lock_waits->count, size, "and one of lock waits");
+	is_u64(rows_sum(waits, "timer_wait"), sum, "of the last ones");
+	is_u64(rows_sum(lock_waits, "timer_wait"), sum, "both");
+	is_u64(torn_waits(waits) + torn_lock_waits(lock_waits), 0, "all rows are whole");
+	rows_free(waits);
+	rows_free(lock_waits);
+	waits = rows_seen_by(arena, WAITS_LONG, "bob");
+	lock_waits = rows_seen_by(arena, LOCK_WAITS, "bob");
+	is_u64((uint64_t) (waits->count + lock_waits->count), 0, "others do not see them");
+	rows_free(waits);
+	rows_free(lock_waits);
+	table_truncate(arena, WAITS_LONG);
+	is_u64(table_count(arena, WAITS_LONG), 0, "TRUNCATE");
+	is_u64(table_count(arena, LOCK_WAITS), size, "of one of them");
+	table_truncate(arena, LOCK_WAITS);
+	is_u64(table_count(arena, LOCK_WAITS), 0, "and the other");
+	session = fixture_attach(arena, 0, "bob", "h1");
+	numbered_wait(session, 1);
+	numbered_lock_wait(session, 1);
+	is_u64(table_count(arena, WAITS_LONG) + table_count(arena, LOCK_WAITS), 2,
+		   "what ends later is shown");
+	is_u64(loss_of(arena, PFS_LOSS_HISTORY_LONG), 0, "nothing was lost");
+	fixture_detach(session);
+	fixture_free(arena);
+}
+
+/* A writer stopped in its row. */
+static void
+test_stopped_wait(void)
+{
+	PfsArena *arena = arena_of_waits(4, 32);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	uint64_t *stamp[2] = {
+		&(PFS_AT(arena, arena->waits_long, PfsLongWait) + 5)->stamp,
+		&(PFS_AT(arena, arena->lock_waits_long, PfsLongLockWait) + 5)->stamp,
+	};
+	const char *tables[] = {WAITS_LONG, LOCK_WAITS};
+
+	for (uint64_t i = 1; i <= 32; i++)
+	{
+		numbered_wait(session, i);
+		numbered_lock_wait(session, i);
+	}
+	for (int i = 0; i < 2; i++)
+	{
+		uint64_t unstable = loss_of(arena, PFS_LOSS_UNSTABLE_READS);
+
+		pfs_store(stamp[i], *stamp[i] - 1);
+		is_u64(table_count(arena, tables[i]), 31, "a row in writing is left out");
+		is_u64(loss_of(arena, PFS_LOSS_UNSTABLE_READS), unstable + 1, "and counted");
+	}
+	for (uint64_t i = 33; i <= 64; i++)
+	{
+		numbered_wait(session, i);
+		numbered_lock_wait(session, i);
+	}
+	is_u64(loss_of(arena, PFS_LOSS_HISTORY_LONG), 2, "its place is lost for the next round");
+	for (int i = 0; i < 2; i++)
+	{
+		is_u64(table_count(arena, tables[i]), 31, "the others were written");
+		pfs_store(stamp[i], *stamp[i] + 1);
+		is_u64(table_count(arena, tables[i]), 32, "when the writer goes on, the row is whole");
+	}
+	pfs_seq_write_begin(&session->thread->seq);
+	is_u64(table_count(arena, WAITS) + table_count(arena, "events_waits_current"), 0,
+		   "a thread that stands still in a record: its rows are left out");
+	pfs_seq_write_end(&session->thread->seq);
+	is_u64(table_count(arena, WAITS), 4, "they come back");
+	fixture_detach(session);
+	fixture_free(arena);
+}
+
 /* --- many threads and small rings --- */
 
 #define WRITERS 4
@@ -277,28 +495,90 @@ read_events(void *argument)
 	return NULL;
 }
 
-static void
-test_threads(uint32_t size)
+static void *
+write_waits(void *argument)
 {
-	PfsArena *arena = arena_with_long(size);
+	Writer *writer = argument;
+	PfsSession *session = fixture_attach(writer->arena, writer->slot, "ada", "h1");
+
+	for (uint64_t i = 0; i < EVENTS; i++)
+	{
+		numbered_wait(session, writer->slot * 1000000 + i + 1);
+		numbered_lock_wait(session, writer->slot * 1000000 + i + 1);
+	}
+	fixture_detach(session);
+	return NULL;
+}
+
+static void *
+read_waits(void *argument)
+{
+	Writer *reader = argument;
+
+	while (!__atomic_load_n(reader->done, __ATOMIC_ACQUIRE))
+	{
+		Rows *rows[3] = {rows_of(reader->arena, WAITS), rows_of(reader->arena, WAITS_LONG),
+						 rows_of(reader->arena, LOCK_WAITS)};
+
+		reader->wrong += torn_waits(rows[0]) + torn_waits(rows[1]) + torn_lock_waits(rows[2]);
+		for (int i = 0; i < 3; i++)
+		{
+			reader->rows += (uint64_t) rows[i]->count;
+			rows_free(rows[i]);
+		}
+	}
+	return NULL;
+}
+
+/* Runs writers beside a reader; returns the rows that were wrong. */
+static uint64_t
+run_beside(PfsArena *arena, void *(*write)(void *), void *(*read)(void *) )
+{
 	bool done = false;
 	Writer writer[WRITERS];
 	Writer reader = {.arena = arena, .done = &done};
 	pthread_t thread;
-	uint64_t missing;
-	Rows *rows;
 
 	for (uint32_t i = 0; i < WRITERS; i++)
 		writer[i] = (Writer){.arena = arena, .slot = i};
-	pthread_create(&thread, NULL, read_events, &reader);
-	run_threads(WRITERS, write_events, writer, sizeof(Writer));
+	pthread_create(&thread, NULL, read, &reader);
+	run_threads(WRITERS, write, writer, sizeof(Writer));
 	__atomic_store_n(&done, true, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
+	return reader.wrong;
+}
+
+static void
+test_threads_of_waits(uint32_t size)
+{
+	PfsArena *arena = arena_of_waits(3, size);
+	uint64_t wrong = run_beside(arena, write_waits, read_waits);
+	Rows *waits = rows_of(arena, WAITS_LONG);
+	Rows *lock_waits = rows_of(arena, LOCK_WAITS);
+
+	ok((uint64_t) waits->count + loss_of(arena, PFS_LOSS_HISTORY_LONG) >= size &&
+		   (uint64_t) lock_waits->count + loss_of(arena, PFS_LOSS_HISTORY_LONG) >= size,
+	   "rings of %u waits are full", size);
+	is_u64(torn_waits(waits) + torn_lock_waits(lock_waits), 0, "no row is made of two");
+	is_u64(wrong, 0, "nor was any while they were written");
+	rows_free(waits);
+	rows_free(lock_waits);
+	fixture_free(arena);
+}
+
+static void
+test_threads(uint32_t size)
+{
+	PfsArena *arena = arena_with_long(size);
+	uint64_t wrong = run_beside(arena, write_events, read_events);
+	uint64_t missing;
+	Rows *rows;
+
 	rows = rows_of(arena, LONG);
 	ok((uint64_t) rows->count + loss_of(arena, PFS_LOSS_HISTORY_LONG) >= size,
 	   "a ring of %u rows is full", size);
 	is_u64(wrong_texts(rows, &missing), 0, "no text is of another event");
-	is_u64(reader.wrong, 0, "nor was any while they were written");
+	is_u64(wrong, 0, "nor was any while they were written");
 	rows_free(rows);
 	fixture_free(arena);
 }
@@ -315,5 +595,12 @@ main(void)
 	test_stopped_writer();
 	test_threads(16);
 	test_threads(300);
+	test_waits_ring(1);
+	test_waits_ring(4);
+	test_long_waits(40);
+	test_long_waits(256);
+	test_stopped_wait();
+	test_threads_of_waits(16);
+	test_threads_of_waits(300);
 	return done_testing();
 }

@@ -59,10 +59,70 @@ test_thread_classes(void)
 	fixture_free(arena);
 }
 
+/* Waits that the host meets later: readers and recorders know them at once. */
+static void
+test_later_waits(void)
+{
+	PfsSizes sizes = fixture_sizes();
+	char name[PFS_NAME_LENGTH + 50];
+	PfsInstrument *instrument;
+	PfsSession *session;
+	PfsArena *arena;
+	uint32_t wait;
+
+	sizes.waits += 2;
+	sizes.instruments += 4;
+	arena = fixture_arena(&sizes);
+	session = fixture_attach(arena, 0, "ada", "h1");
+	is_u64(arena->wait_count, FIXTURE_WAITS, "the waits of the start");
+	is_u64(arena->table_wait, FIXTURE_WAIT_TABLE, "that of tables is known");
+	for (uint32_t i = 0; i < FIXTURE_WAITS; i++)
+		ok(pfs_wait_instrument(arena, i)->number == i &&
+			   pfs_wait_instrument(arena, i)->class == PFS_CLASS_WAIT,
+		   "wait %u", i);
+	fixture_wait(session, FIXTURE_WAIT_PLAIN, PFS_OPERATION_NONE, 0, 0, 5, -1);
+	is_u64(table_count(arena, "events_waits_summary_global_by_event_name"), FIXTURE_WAITS,
+		   "all are listed");
+	wait = pfs_register_wait(arena, PFS_WAIT_LWLOCK, "wait/synch/lwlock/unit/late", "came late",
+							 0x01000042, true);
+	is_u64(wait, FIXTURE_WAITS, "a wait that comes later has the next number");
+	instrument = pfs_wait_instrument(arena, wait);
+	is_str(instrument->name, "wait/synch/lwlock/unit/late", "its name");
+	is_str(instrument->doc, "came late", "its text");
+	is_u64(instrument->code, 0x01000042, "its code");
+	is_u64(instrument->kind, PFS_WAIT_LWLOCK, "its kind");
+	ok(instrument->enabled && instrument->timed && instrument->can_be_timed, "on and timed");
+	is_u64(pfs_wait_of_code(arena, 0x01000042), wait, "found by its code");
+	is_u64(table_count(arena, "setup_instruments"), FIXTURE_INSTRUMENTS + 1, "one more");
+	fixture_wait(session, wait, PFS_OPERATION_NONE, 0, 0, 7, -1);
+	is_u64(table_number(arena, "events_waits_summary_global_by_event_name", "event_name",
+						"wait/synch/lwlock/unit/late", "sum_timer_wait"),
+		   7, "and counted");
+	memset(name, 'n', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	wait = pfs_register_wait(arena, PFS_WAIT_PLAIN, name, "", 0, false);
+	is_u64(strlen(pfs_wait_instrument(arena, wait)->name), PFS_NAME_LENGTH - 1,
+		   "a long name is cut");
+	ok(!pfs_wait_enabled(session, wait), "one that is off");
+	is_u64(pfs_register_wait(arena, PFS_WAIT_PLAIN, "x", "", 0x05000001, true), UINT32_MAX,
+		   "a full table of waits refuses");
+	is_u64(loss_of(arena, PFS_LOSS_WAIT_CLASSES), 1, "and counts the loss");
+	is_u64(pfs_wait_of_code(arena, 0x05000001), UINT32_MAX, "the code stays unknown");
+	fixture_detach(session);
+	fixture_free(arena);
+
+	sizes.instruments = FIXTURE_INSTRUMENTS;
+	arena = fixture_arena(&sizes);
+	is_u64(pfs_register_wait(arena, PFS_WAIT_PLAIN, "x", "", 0, true), UINT32_MAX,
+		   "so does a full table of instruments");
+	fixture_free(arena);
+}
+
 int
 main(void)
 {
 	test_instruments();
+	test_later_waits();
 	test_thread_classes();
 	return done_testing();
 }

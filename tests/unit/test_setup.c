@@ -136,6 +136,61 @@ test_gate(void)
 	fixture_free(arena);
 }
 
+/* Waits have two bits: that of libc calls, and that of table I/O, which is no call. */
+static void
+test_gate_of_waits(void)
+{
+	PfsSizes sizes = fixture_sizes();
+	PfsArena *arena;
+	PfsSession *session;
+	uint32_t calls_on;
+	uint32_t changes;
+
+	sizes.waits++;
+	sizes.instruments++;
+	arena = fixture_arena(&sizes);
+	session = fixture_attach(arena, 0, "ada", "host");
+	ok(pfs_wants(session, PFS_GATE_CALLS) && pfs_wants(session, PFS_GATE_TABLES), "both wanted");
+	calls_on = pfs_load(&arena->calls_on);
+	changes = pfs_load(&arena->setup_changes);
+	pfs_set_instrument(arena, pfs_wait_instrument(arena, FIXTURE_WAIT_TABLE), 0, -1);
+	ok(!pfs_wants(session, PFS_GATE_TABLES) && pfs_wants(session, PFS_GATE_CALLS),
+	   "no rows of tables");
+	ok(pfs_load(&arena->setup_changes) != changes, "sessions look again");
+	pfs_set_instrument(arena, pfs_wait_instrument(arena, FIXTURE_WAIT_TABLE), 1, -1);
+	is_u64(pfs_load(&arena->calls_on), calls_on, "calls were observed all the time");
+	for (uint32_t i = 0; i < FIXTURE_WAITS; i++)
+	{
+		ok(pfs_wants(session, PFS_GATE_CALLS), "while wait %u is on", i);
+		if (i != FIXTURE_WAIT_TABLE)
+			pfs_set_instrument(arena, pfs_wait_instrument(arena, i), 0, -1);
+		if (i == FIXTURE_WAIT_IDLE)
+			break;
+	}
+	ok(!pfs_wants(session, PFS_GATE_CALLS) && pfs_wants(session, PFS_GATE_TABLES),
+	   "no wait but that of tables");
+	ok(pfs_wants(session, PFS_GATE_STATEMENTS), "other kinds are wanted");
+	is_u64(pfs_load(&arena->calls_on), calls_on, "what is open now is known as long as it is seen");
+	pfs_register_wait(arena, PFS_WAIT_PLAIN, "wait/late", "", 0, true);
+	ok(pfs_wants(session, PFS_GATE_CALLS), "a wait that comes later turns them on");
+	is_u64(pfs_load(&arena->calls_on), calls_on + 1, "descriptors must be asked for again");
+	pfs_set_instrument(arena, pfs_wait_instrument(arena, FIXTURE_WAIT_FILE), 1, -1);
+	is_u64(pfs_load(&arena->calls_on), calls_on + 1, "once");
+	pfs_set_consumer(arena, PFS_CONSUMER_GLOBAL, false);
+	ok(!pfs_wants(session, PFS_GATE_CALLS | PFS_GATE_TABLES), "global instrumentation off");
+	pfs_set_consumer(arena, PFS_CONSUMER_GLOBAL, true);
+	is_u64(pfs_load(&arena->calls_on), calls_on + 2, "and on");
+	ok(!pfs_wait_shown(session), "waits make no rows by default");
+	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY, true);
+	ok(!pfs_wait_shown(session), "nor for a history without current");
+	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_CURRENT, true);
+	ok(pfs_wait_shown(session), "they do now");
+	pfs_set_consumer(arena, PFS_CONSUMER_THREAD, false);
+	ok(!pfs_wait_shown(session), "not without thread instrumentation");
+	fixture_detach(session);
+	fixture_free(arena);
+}
+
 /* --- rules --- */
 
 static PfsActor
@@ -239,6 +294,7 @@ main(void)
 	test_patterns();
 	test_consumers();
 	test_gate();
+	test_gate_of_waits();
 	test_actors();
 	test_objects();
 	return done_testing();

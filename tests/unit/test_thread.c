@@ -358,9 +358,164 @@ test_lock_held(void)
 	fixture_free(arena);
 }
 
+/* --- processes that must not sleep for the lock: they attach in the middle of a call --- */
+
+static void
+test_hurried(void)
+{
+	PfsArena *arena = fixture_arena(NULL);
+	PfsSession *dead = fixture_attach(arena, 1, "ada", "h1");
+	PfsThreadInfo info = {.pid = 50, .class = FIXTURE_WORKER, .hurried = true};
+	PfsThread *thread;
+
+	fixture_statement(dead, 0, 0, 10, NULL);
+	fixture_wait(dead, FIXTURE_WAIT_PLAIN, PFS_OPERATION_NONE, 0, 0, 10, -1);
+	fixture_kill(dead);
+	ok(pfs_rollup_lock(arena, false), "somebody has the lock");
+	for (uint32_t slot = 0; slot < 2; slot++)
+		ok(pfs_thread_attach(arena, slot, &info) == NULL, "%s: not now",
+		   slot == 0 ? "an empty slot" : "a slot with a predecessor");
+	is_u64(loss_of(arena, PFS_LOSS_THREADS) + loss_of(arena, PFS_LOSS_ACCOUNTS), 0,
+		   "nothing is lost by it");
+	ok(pfs_thread_by_pid(arena, 50) == NULL, "the slots are as they were");
+	ok(pfs_thread_by_pid(arena, 1001) == pfs_thread(arena, 1), "the predecessor's too");
+	pfs_rollup_unlock(arena);
+	is_u64(table_sum(arena, GLOBAL, "count_star"), 1, "and what it counted");
+	for (uint32_t slot = 0; slot < 2; slot++)
+	{
+		info.pid = 50 + slot;
+		thread = pfs_thread_attach(arena, slot, &info);
+		ok(thread != NULL && pfs_thread_by_pid(arena, info.pid) == thread &&
+			   thread->account_row > 0,
+		   "later it has its slot and its account");
+	}
+	is_u64(table_sum(arena, BY_THREAD, "count_star"), 0, "the predecessor has gone");
+	is_u64(table_sum(arena, GLOBAL, "count_star"), 1, "with nothing lost");
+	is_u64(table_sum(arena, "events_waits_summary_global_by_event_name", "count_star"), 1,
+		   "none of its waits either");
+	for (uint32_t slot = 0; slot < 2; slot++)
+		pfs_thread_detach(arena, pfs_thread(arena, slot));
+	fixture_free(arena);
+}
+
+/* --- lean threads: the last slots, of processes that never execute a statement --- */
+
+static void
+test_lean(void)
+{
+	PfsSizes sizes = fixture_sizes();
+	PfsArena *arena;
+	PfsSession *full;
+	PfsSession *lean[2];
+
+	sizes.lean_threads = 3;
+	arena = fixture_arena(&sizes);
+	for (int i = 0; i < PFS_CONSUMERS; i++)
+		pfs_set_consumer(arena, i, true);
+	full = fixture_attach(arena, 4, "ada", "h1");
+	lean[0] = fixture_attach(arena, 5, NULL, NULL);
+	lean[1] = fixture_attach(arena, 7, "bob", "h1");
+	for (uint32_t slot = 0; slot < sizes.threads; slot++)
+		ok(pfs_thread_has_statements(arena, pfs_thread(arena, slot)) == (slot < 5), "slot %u",
+		   slot);
+	ok((char *) pfs_thread(arena, 7) + arena->lean_thread_bytes <=
+			   PFS_AT(arena, arena->digests, char) &&
+		   (char *) pfs_thread(arena, 4) + arena->thread_bytes <= (char *) pfs_thread(arena, 5),
+	   "no slot reaches into the next part");
+	ok(arena->lean_thread_bytes < arena->thread_bytes, "lean ones are smaller");
+	is_u64(table_count(arena, "threads"), 3, "all are threads");
+	for (int i = 0; i < 2; i++)
+	{
+		PfsStatement *statement;
+
+		for (int n = 0; n < 20; n++)
+			fixture_statement(lean[i], 1, 7, 10, "select 'a text that is quite long'");
+		statement = fixture_open(lean[i], 0, 7, "running");
+		lean[i]->running = statement;
+		fixture_wait(lean[i], FIXTURE_WAIT_LOCK, PFS_OPERATION_SEMAPHORE, 0, 0, 5, -1);
+		pfs_statement_message_set(lean[i], statement, "message", 7);
+		is_u64(table_count(arena, "events_statements_current"), 0, "a statement makes no row");
+		pfs_statement_close(lean[i], statement, FIXTURE_START + 20);
+		fixture_transaction(lean[i], false, 10);
+	}
+	is_u64(table_count(arena, "events_statements_history") +
+			   table_count(arena, "events_statements_history_long"),
+		   0, "in no history");
+	is_u64(table_sum(arena, GLOBAL, "count_star"), 42, "but is counted by name");
+	is_u64(table_sum(arena, "events_statements_summary_by_digest", "count_star"), 42,
+		   "and by digest");
+	is_u64(table_sum(arena, "events_waits_summary_by_digest", "count_star"), 2, "with its waits");
+	is_u64(table_sum(arena, GLOBAL, "sum_lock_time"), 10, "and lock time");
+	is_u64(table_count(arena, "events_transactions_history"), 2, "transactions have rows");
+	is_u64(table_count(arena, "events_waits_history"), 2, "and waits");
+	{
+		Rows *rows = rows_of(arena, "events_waits_history");
+
+		ok(row_text(rows, 0, "nesting_event_id") == NULL, "inside a statement that has no row");
+		rows_free(rows);
+	}
+	fixture_statement(full, 0, 0, 10, "full");
+	is_u64(table_count(arena, "events_statements_history"), 1,
+		   "a full thread's neighbour is whole");
+	fixture_detach(lean[0]);
+	fixture_kill(lean[1]);
+	lean[0] = fixture_attach(arena, 7, "bob", "h1");
+	is_u64(table_count(arena, "events_waits_history"), 0, "a successor starts with nothing");
+	is_u64(table_sum(arena, GLOBAL, "count_star"), 43, "nothing is lost");
+	fixture_detach(lean[0]);
+	fixture_detach(full);
+	fixture_free(arena);
+}
+
+/* --- what does not wait for the lock: it is in its rows before, whatever becomes of the slot --- */
+
+static void
+test_fold_objects(void)
+{
+	PfsArena *arena = fixture_arena(NULL);
+	PfsSession *session[2];
+	PfsPool *pool = pfs_pool_of(arena);
+	size_t bytes = PFS_CALL_COUNTERS * sizeof(uint64_t);
+
+	for (uint32_t i = 0; i < 2; i++)
+	{
+		uint64_t *calls;
+
+		session[i] = fixture_attach(arena, i, "ada", "h1");
+		fixture_all_waits(session[i]);
+		pfs_store(&session[i]->thread->calls, pfs_pool_alloc(pool, bytes));
+		calls = pfs_pool_at(pool, session[i]->thread->calls, bytes);
+		pfs_store(&calls[0], 7);
+	}
+	for (int round = 0; round < 3; round++)
+	{
+		is_u64(table_sum(arena, "file_summary_by_instance", "count_star"), 2, "files");
+		is_u64(table_sum(arena, "table_io_waits_summary_by_table", "count_star"), 6, "tables");
+		is_u64(table_sum(arena, "events_waits_summary_by_digest", "count_star"), 6, "digests");
+		is_u64(table_sum(arena, "interposed_calls", "calls"), 14, "calls");
+		is_u64(table_sum(arena, "events_waits_summary_global_by_event_name", "count_star"), 14,
+			   "waits by name");
+		is_u64(table_count(arena, "socket_instances"), 2 - (uint64_t) round, "connections");
+		if (round == 0)
+			fixture_detach(session[0]);
+		else if (round == 1)
+		{
+			fixture_kill(session[1]);
+			session[1] = fixture_attach(arena, 1, "bob", "h1");
+		}
+	}
+	is_u64(loss_of(arena, PFS_LOSS_WAIT_TOTALS) + loss_of(arena, PFS_LOSS_OBJECT_CELLS), 0,
+		   "nothing is lost");
+	fixture_detach(session[1]);
+	fixture_free(arena);
+}
+
 int
 main(void)
 {
+	test_hurried();
+	test_lean();
+	test_fold_objects();
 	test_attach();
 	test_state();
 	test_switches();

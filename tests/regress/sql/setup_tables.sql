@@ -9,7 +9,7 @@ SELECT name FROM performance_schema.setup_timers;
 SELECT timer_name FROM performance_schema.performance_timers;
 SELECT name, enabled, timed, properties, flags, volatility FROM performance_schema.setup_instruments
 WHERE name !~ '^(statement/sql|wait)/' OR name ~ 'sql/(select|error|copy|create_table)$'
-  OR name ~ '^wait/.*/(handler|relation|tuple|WALWrite|DataFileRead|data_file|PgSleep|ClientRead)$'
+  OR name ~ '^wait/.*/(handler|relation|tuple|lwlock/postgres/WALWrite|DataFileRead|data_file|PgSleep|ClientRead)$'
 ORDER BY name COLLATE "C";
 
 -- UPDATE: any case, with RETURNING, at once, and not undone by ROLLBACK
