@@ -53,9 +53,9 @@ def server(pg_config: str) -> Iterator[Any]:
                 session.execute(command)
             except (errors.DivisionByZero, errors.SyntaxError):
                 continue
-    provoke_waits(*sessions[1:], sessions[0])
     sessions[0].execute("BEGIN")
     with made.connect() as admin:
+        provoke_waits(sessions[1], sessions[2], admin)
         admin.execute("SELECT performance_schema.set_thread_classes('%', false)")
         admin.execute(
             "UPDATE performance_schema.threads SET instrumented = 'NO' WHERE type = 'BACKGROUND'"

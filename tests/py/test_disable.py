@@ -22,8 +22,18 @@ from psycopg import errors
 
 SOURCES = ("Makefile", "dev.mk", "performance_schema.control", "scripts", "sql", "src")
 OBJECTS = shutil.ignore_patterns("*.o", "*.d", "*.bc", "__pycache__")
-CLASSES = {"statement": "statements", "transaction": "transactions", "error": "errors"}
+CLASSES = {
+    "statement": "statements",
+    "transaction": "transactions",
+    "error": "errors",
+    "wait": "waits",
+}
 """Event classes as DISABLE names them, and the word in the names of their tables."""
+FIRST_WORDS = {"wait": {"wait", "idle"}}
+"""Of the names of a class's instruments, where it is not the class alone."""
+WAIT_TABLES = re.compile("(file|socket|table|objects|lock_waits)_")
+"""What only waits fill, of tables that are not called events_waits_*."""
+pytestmark = pytest.mark.timeout(300)  # the first test of a server compiles
 
 
 def build(folder: Path, pg_config: str, disable: str) -> Path:
@@ -49,7 +59,7 @@ def extension_sql(library: Path) -> str:
     return "\n".join(lines).replace("MODULE_PATHNAME", str(library))
 
 
-@pytest.fixture(scope="module", params=["statement transaction error", "statement"])
+@pytest.fixture(scope="module", params=["statement transaction error wait", "statement", "wait"])
 def reduced(request: Any, pg_config: str, tmp_path_factory: Any) -> Iterator[tuple[Any, set[str]]]:
     """A server without some classes, and the classes it has."""
     disable = request.param
@@ -103,7 +113,8 @@ def test_only_built_classes_have_instruments(
         reduced_conn,
         "SELECT DISTINCT split_part(name, '/', 1) FROM performance_schema.setup_instruments",
     )
-    assert {name for (name,) in found} == reduced[1]
+    wanted = set().union(*(FIRST_WORDS.get(name, {name}) for name in reduced[1]))
+    assert {name for (name,) in found} == wanted
 
 
 def recorded(conn: Any, table: str) -> bool:
@@ -121,12 +132,32 @@ def recorded(conn: Any, table: str) -> bool:
 
 def test_only_built_classes_are_recorded(reduced: tuple[Any, set[str]], reduced_conn: Any) -> None:
     """Every event table and summary of a class is empty exactly if the class was left out."""
+    reduced_conn.execute("SELECT performance_schema.set_instruments('%', true, true)")
     load(reduced_conn)
     words = {CLASSES[name] for name in reduced[1]}
     for table in tables():
-        if table.name.startswith("events_"):
+        if table.name == "events_waits_summary_by_digest":  # of both classes
+            assert recorded(reduced_conn, table.name) == (words >= {"statements", "waits"})
+        elif table.name.startswith("events_"):
             word = table.name.split("_")[1]
             assert recorded(reduced_conn, table.name) == (word in words), table.name
+
+
+def test_waits_left_out_patch_nothing(reduced: tuple[Any, set[str]], reduced_conn: Any) -> None:
+    """No import slot of the server is changed, no sampler runs, and files and tables have no rows."""
+    built = "wait" in reduced[1]
+    load(reduced_conn)
+    patched = "SELECT count(*) FROM performance_schema.interposed_calls WHERE patched = 'YES'"
+    assert (one(reduced_conn, patched) > 0) == built
+    sampler = "SELECT count(*) FROM pg_stat_activity WHERE backend_type ~ 'performance_schema'"
+    assert one(reduced_conn, sampler) == 0
+    for table in tables():
+        if not WAIT_TABLES.match(table.name):
+            continue
+        if not built:
+            assert rows(reduced_conn, f"SELECT * FROM performance_schema.{table.name}") == []
+        elif table.name.startswith(("file_", "socket_")):
+            assert recorded(reduced_conn, table.name), table.name
 
 
 def test_nothing_else_changes(reduced: tuple[Any, set[str]], reduced_conn: Any) -> None:

@@ -18,6 +18,7 @@ from helpers import (
     rows,
     status,
     tables,
+    wait_for_state,
 )
 
 New = Callable[..., Any]
@@ -308,6 +309,183 @@ def test_small_pool(new_cluster: New, connect: New) -> None:
         "SELECT count(*) FROM performance_schema.events_statements_current "
         "WHERE thread_id = performance_schema.ps_current_thread_id()",
     ) == 1  # fmt: skip
+
+
+def wait_load(server: Any, observer: Any, session: Any, tables_made: int = 20) -> None:
+    """Many files and tables, one lock wait."""
+    for i in range(tables_made):
+        session.execute(f"CREATE TABLE w{i} (i integer PRIMARY KEY)")
+        session.execute(f"INSERT INTO w{i} SELECT generate_series(1, 100)")
+        session.execute(f"SELECT count(*) FROM w{i}")
+    with server.connect() as blocker:
+        blocker.execute("BEGIN; LOCK TABLE w0")
+        session.pgconn.send_query(b"SELECT count(*) FROM w0")
+        wait_for_state(observer, session.info.backend_pid, "wait_event_type = 'Lock'")
+        blocker.execute("COMMIT")
+        while (result := session.pgconn.get_result()) is not None:
+            assert not result.error_message
+    state = "state = 'idle' AND wait_event = 'ClientRead'"
+    wait_for_state(observer, session.info.backend_pid, state)
+
+
+def read_and_reset(observer: Any) -> None:
+    """Every table can be read, and emptied where that is allowed."""
+    for table in tables():
+        rows(observer, f"SELECT * FROM performance_schema.{table.name}")
+    observer.execute("SELECT performance_schema.reset_all()")
+
+
+@pytest.mark.parametrize("size", [0, 1, 8])
+def test_few_files_and_tables(new_cluster: New, connect: New, size: int) -> None:
+    """What finds no row is counted as lost, and still counts by event name."""
+    server = new_cluster(
+        autovacuum=False,
+        performance_schema__max_file_instances=size,
+        performance_schema__max_table_instances=size,
+    )
+    observer, session = connect(server), connect(server)
+    everything_on(observer)
+    wait_load(server, observer, session)
+    found = losses(observer)
+    assert found["performance_schema_file_instances_lost"] > 0
+    assert found["performance_schema_table_instances_lost"] > 0
+    files = "SELECT count(*) FROM performance_schema.file_instances"
+    assert one(observer, files) <= size
+    by_index = "SELECT count(*) FROM performance_schema.table_io_waits_summary_by_index_usage"
+    assert one(observer, by_index) <= size
+    by_file = (
+        "SELECT coalesce(sum(count_star), 0)::int8 FROM "
+        "performance_schema.file_summary_by_instance"
+    )
+    by_name = (
+        "SELECT sum(count_star)::int8 FROM performance_schema.file_summary_by_event_name "
+        "WHERE event_name LIKE '%data\\_file' OR event_name LIKE '%DataFile%'"
+    )
+    assert one(observer, by_name) > one(observer, by_file)
+    handler = (
+        "SELECT count_star FROM performance_schema.events_waits_summary_global_by_event_name "
+        "WHERE event_name = 'wait/io/table/sql/handler'"
+    )
+    assert one(observer, handler) >= 20
+    read_and_reset(observer)
+    assert one(session, "SELECT count(*) FROM w19") == 100
+
+
+def test_files_that_go_make_room(new_cluster: New, connect: New) -> None:
+    """A row of a file is free again when the file is removed."""
+    server = new_cluster(autovacuum=False, performance_schema__max_file_instances=400)
+    conn = connect(server)
+    for _ in range(30):
+        conn.execute("CREATE TABLE passing AS SELECT generate_series(1, 10) AS i")
+        conn.execute("CREATE INDEX ON passing (i)")
+        conn.execute("DROP TABLE passing")
+        conn.execute("CHECKPOINT")  # removes the files
+    assert "performance_schema_file_instances_lost" not in losses(conn)
+
+
+def test_no_history_of_waits(new_cluster: New, connect: New) -> None:
+    """Histories of size 0 stay empty; summaries and the current rows do not."""
+    server = new_cluster(
+        autovacuum=False,
+        performance_schema__events_waits_history_size=0,
+        performance_schema__events_waits_history_long_size=0,
+        performance_schema__lock_waits_history_long_size=0,
+    )
+    observer, session = connect(server), connect(server)
+    everything_on(observer)
+    wait_load(server, observer, session)
+    for table in ("events_waits_history", "events_waits_history_long", "lock_waits_history_long"):
+        assert one(observer, f"SELECT count(*) FROM performance_schema.{table}") == 0
+    assert one(observer, "SELECT count(*) FROM performance_schema.events_waits_current") > 0
+    relation = (
+        "SELECT count_star FROM performance_schema.events_waits_summary_global_by_event_name "
+        "WHERE event_name = 'wait/lock/heavyweight/relation'"
+    )
+    assert one(observer, relation) == 1
+    found = status(observer)
+    sizes = ("events_waits_history_size", "events_waits_history_long_size")
+    assert [found[size] for size in (*sizes, "lock_waits_history_long_size")] == [0, 0, 0]
+    read_and_reset(observer)
+    assert one(observer, "SELECT count(*) FROM w19") == 100
+
+
+@pytest.mark.parametrize("kilobytes", [0, 8, 64])
+def test_small_pool_of_waits(new_cluster: New, connect: New, kilobytes: int) -> None:
+    """A pool too small for the waits alone: losses, never harm; the global row keeps counting."""
+    server = new_cluster(autovacuum=False, performance_schema__memory_pool_size=kilobytes)
+    observer = connect(server)
+    everything_on(observer)
+    sessions = [connect(server) for _ in range(8)]
+    wait_load(server, observer, sessions[0])
+    for session in sessions[1:]:
+        for i in range(20):
+            session.execute(f"SELECT count(*) FROM w{i}")
+    assert losses(observer)["performance_schema_pool_lost"] > 0
+    assert status(observer)["pool_bytes_used"] <= kilobytes * 1024
+    read_and_reset(observer)
+    for session in sessions:
+        session.execute("INSERT INTO w1 SELECT 1000 + max(i) FROM w1")
+        session.close()
+    assert one(connect(server), "SELECT count(*) FROM w1") == 108
+
+
+# --- results larger than work_mem -----------------------------------------------------------------
+
+SPILLING = 64 * 1024
+MOVING = ("threads", "socket_instances", "rwlock_instances", "status", "memory")
+
+
+def test_results_larger_than_work_mem(new_cluster: New, connect: New) -> None:
+    """Rows that were on disk are those that were read: whole, in a join, and backwards."""
+    server = new_cluster(autovacuum=False)
+    observer = connect(server)
+    everything_on(observer)
+    with server.connect(prepare_threshold=None) as session:
+        for i in range(400):
+            session.execute(select_of(i))
+            with pytest.raises(psycopg.Error):
+                session.execute(f"SELECT no_such_column_{i}")
+        wait_load(server, observer, session)
+    observer.execute("SELECT performance_schema.set_thread_classes('%', false)")
+    observer.execute("UPDATE performance_schema.threads SET instrumented = 'NO'")
+    observer.execute("SET log_temp_files = 0")
+    large = []
+    for table in tables():
+        if table.name in MOVING:
+            continue
+        name = f"performance_schema.{table.name}"
+        texts = ", ".join(column.name for column in table.columns if column.type == "text")
+        size = one(observer, f"SELECT coalesce(sum(pg_column_size(t)), 0)::int8 FROM {name} t")
+        if size < 2 * SPILLING or not texts:
+            continue
+        large.append(table.name)
+        query = f"SELECT {texts} FROM {name}"
+        found = []
+        for work_mem in ("64MB", "64kB"):
+            observer.execute(f"SET work_mem = '{work_mem}'")
+            found.append(rows(observer, query))
+        assert found[0] == found[1], table.name
+        position = server.log_position()
+        # everything: all columns are converted
+        assert len(rows(observer, f"SELECT * FROM {name}")) == len(found[0])
+        assert "temporary file" in server.log_text(position), table.name
+        key = table.columns[0].name
+        joined = f"SELECT count(*) FROM {name} a JOIN {name} b USING ({key})"
+        for how in ("hashjoin", "mergejoin"):
+            observer.execute(f"SET enable_{how} = off")
+            assert one(observer, joined) >= 0
+        observer.execute("RESET enable_hashjoin; RESET enable_mergejoin")
+        with observer.transaction(), observer.cursor("backwards", scrollable=True) as cursor:
+            cursor.execute(query)
+            forwards = cursor.fetchall()
+            cursor.scroll(0, "absolute")
+            assert cursor.fetchall() == forwards, table.name
+    assert len(large) >= 8
+    assert {"setup_instruments", "events_statements_history_long"} <= set(large)
+    assert {"events_waits_history_long", "events_statements_summary_by_digest"} <= set(large)
+
+
+# --- accounts and names ---------------------------------------------------------------------------
 
 
 def test_more_accounts_than_rows(new_cluster: New, connect: New) -> None:

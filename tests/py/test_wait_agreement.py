@@ -25,7 +25,7 @@ TIMED = f"""
 SELECT CASE event_name WHEN 'idle' THEN 'ClientRead' ELSE regexp_replace(event_name, '.*/', '') END,
        sum(sum_timer_wait)::float8 / 1e12
 FROM performance_schema.events_waits_summary_global_by_event_name
-WHERE count_star > 0 AND event_name !~ '^wait/(activity|io/table)/' AND event_name !~ '{NO_EVENT}'
+WHERE count_star > 0 AND event_name !~ '^wait/(activity|extension|io/table)/' AND event_name !~ '{NO_EVENT}'
 GROUP BY 1
 """
 SAMPLED = """

@@ -40,7 +40,7 @@ from helpers import (
     wait_gone,
     wait_until,
 )
-from wait_helpers import Waiter, by_prefix, file_difference, file_sums, grown, thread_waits
+from wait_helpers import Waiter, by_prefix, file_difference, file_sums, grown, settle
 
 New = Callable[..., Any]
 LOAD_S = min(LOAD_SECONDS, 60) / 4
@@ -67,7 +67,7 @@ SMALL: dict[str, Any] = {
     "max_wal_size": "4GB",
     "wal_level": "logical",
     "wal_retrieve_retry_interval": "50ms",
-    "max_standby_streaming_delay": -1,
+    "hot_standby_feedback": True,
     "performance_schema__max_file_instances": 8192,
 }
 MAY_BE_LOST = {
@@ -281,6 +281,7 @@ def crowd(server: Any, *kinds: str) -> Iterator[Counter[str]]:
                     conn.execute("SET client_min_messages = error")
                     while not stop.is_set():
                         round_of(conn, kind)
+                stop.wait(0.02)  # a server that recovers has better things to do
         except BaseException as error:
             failures.append(error)
 
@@ -1240,7 +1241,7 @@ def threads_of_class(conn: Any, name: str) -> list[Any]:
 @pytest.mark.timeout(180)
 def test_streaming(new_cluster: New, new_standby: New) -> None:
     """Sender, receiver and startup process wait and write; kills, signals, promotion."""
-    primary = new_cluster(**SMALL)
+    primary = new_cluster(**SMALL, autovacuum=False)  # nothing that standby's readers conflict with
     prepare(primary)
     with crowd(primary, "write", "read"):
         standby = new_standby(primary)  # by pg_basebackup beside a load
@@ -1254,10 +1255,10 @@ def test_streaming(new_cluster: New, new_standby: New) -> None:
                     row.event_name
                     for row in threads_of_class(replica, "walreceiver")
                     if row.event_name.startswith("wait/io/file/")
+                    and row.event_name.endswith(("/WALWrite", "/WalWrite", "/wal_file"))
                 ],
                 "the receiver's files",
             )
-            assert {name.rsplit("/", 1)[1] for name in found} & {"WALWrite", "WalWrite"}, found
             names = {row.event_name for row in threads_of_class(replica, "walreceiver")}
             assert any("WalReceiverMain" in name for name in names)
             # libpq waits through slots of its own
@@ -1284,7 +1285,8 @@ def test_streaming(new_cluster: New, new_standby: New) -> None:
         standby.wait_replayed(primary)
     with standby.connect() as replica:
         assert threads_of_class(replica, "walreceiver")
-        assert one(replica, "SELECT pg_promote()")
+        assert one(replica, "SELECT pg_promote(false)")
+        wait_until(lambda: not one(replica, "SELECT pg_is_in_recovery()"), "promotion")
         replica.execute("INSERT INTO one VALUES (5, 0)")
         wait_until(
             lambda: rows(
@@ -1419,6 +1421,7 @@ def exchange(conn: Any, observer: Any) -> tuple[int, int]:
     before = socket_bytes(observer, thread_id)
     text = conn.execute("SELECT repeat(%s, 3)", ("x" * 100_000,)).fetchone()[0]
     assert len(text) == 300_000
+    settle(observer, conn.info.backend_pid)  # the answer comes before its last call has returned
     after = socket_bytes(observer, thread_id)
     return after[0] - before[0], after[1] - before[1]
 

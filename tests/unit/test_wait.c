@@ -266,6 +266,49 @@ test_nesting(void)
 	leave_place(p);
 }
 
+/* Waits of a statement that is being parsed are inside it, though it is opened later. */
+static void
+test_promised(void)
+{
+	Place p = place_of_many(true);
+	PfsStatement *statement;
+	PfsStatement *nested;
+	Rows *rows;
+
+	p.session->in_command = true;
+	plain(p.session, 5); /* event 2, the statement will be 1 */
+	plain(p.session, 5); /* 3 */
+	statement = fixture_open(p.session, 0, 0, "first");
+	p.session->running = statement;
+	is_u64(statement->event->head.event_id, 1, "the number it was promised");
+	plain(p.session, 5);                              /* 4 */
+	nested = fixture_open(p.session, 0, 0, "nested"); /* 5 */
+	is_u64(nested->event->head.event_id, 5, "only once");
+	pfs_statement_close(p.session, nested, FIXTURE_START + 50);
+	pfs_statement_close(p.session, statement, FIXTURE_START + 50);
+	plain(p.session, 5); /* 7, of the next statement of the command */
+	statement = fixture_open(p.session, 0, 0, "second");
+	is_u64(statement->event->head.event_id, 6, "the next one gets one of its own");
+	pfs_statement_close(p.session, statement, FIXTURE_START + 50);
+	p.session->in_command = false;
+	plain(p.session, 5); /* 8 */
+	pfs_set_consumer(p.arena, PFS_CONSUMER_STATEMENTS_CURRENT, false);
+	p.session->in_command = true;
+	plain(p.session, 5); /* 9 */
+	is_u64(p.session->promised_event, 0, "nothing is promised to statements without rows");
+	rows = rows_of(p.arena, HISTORY);
+	check_nesting(rows, 2, 1, "STATEMENT");
+	check_nesting(rows, 3, 1, "STATEMENT");
+	check_nesting(rows, 4, 1, "STATEMENT");
+	check_nesting(rows, 7, 6, "STATEMENT");
+	check_nesting(rows, 8, 0, NULL);
+	check_nesting(rows, 9, 0, NULL);
+	rows_free(rows);
+	is_u64(table_number(p.arena, STATEMENTS, "sql_text", "first", "end_event_id"), 5,
+		   "events 1 to 5 were inside");
+	leave_place(p);
+}
+
 static void
 test_deep_stack(void)
 {
@@ -633,8 +676,8 @@ test_totals(void)
 	outer = fixture_open(p.session, 0, 1, "outer");
 	is_u64(p.session->waits.used, 0, "the next statement takes them");
 	is_u64(total_of(&outer->waits, FIXTURE_WAIT_PLAIN), 11, "with their times");
-	is_u64(pfs_statement_counter(outer->event, PFS_COUNTER_LOCK_TIME), 0,
-		   "but a lock before it is no lock time of it");
+	is_u64(pfs_statement_counter(outer->event, PFS_COUNTER_LOCK_TIME), 100,
+		   "that for a lock is lock time: of its parsing");
 	plain(p.session, 2);
 	is_u64(total_of(&p.session->waits, FIXTURE_WAIT_PLAIN), 2, "it does not run yet");
 	p.session->top = outer;
@@ -642,7 +685,7 @@ test_totals(void)
 	is_u64(total_of(&outer->waits, FIXTURE_WAIT_PLAIN), 15, "the server works for it");
 	p.session->running = outer;
 	lock_wait(p.session, 1000);
-	is_u64(pfs_statement_counter(outer->event, PFS_COUNTER_LOCK_TIME), 1000, "lock time");
+	is_u64(pfs_statement_counter(outer->event, PFS_COUNTER_LOCK_TIME), 1100, "lock time");
 	inner = fixture_open(p.session, 0, 2, "inner");
 	is_u64(inner->waits.used, 0, "a nested one takes nothing");
 	p.session->running = inner;
@@ -654,10 +697,10 @@ test_totals(void)
 	pfs_statement_close(p.session, inner, FIXTURE_START + 9000);
 	is_u64(total_of(&outer->waits, FIXTURE_WAIT_LOCK), 6100, "until the nested one ends");
 	is_u64(total_of(&outer->waits, FIXTURE_WAIT_LWLOCK), 70, "with all kinds");
-	is_u64(pfs_statement_counter(outer->event, PFS_COUNTER_LOCK_TIME), 6000, "and its lock time");
+	is_u64(pfs_statement_counter(outer->event, PFS_COUNTER_LOCK_TIME), 6100, "and its lock time");
 	pfs_statement_close(p.session, outer, FIXTURE_START + 9000);
 	p.session->top = NULL;
-	is_u64(table_number(p.arena, STATEMENTS, "sql_text", "outer", "lock_time"), 6000, "shown");
+	is_u64(table_number(p.arena, STATEMENTS, "sql_text", "outer", "lock_time"), 6100, "shown");
 	is_u64(table_number(p.arena, STATEMENTS, "sql_text", "inner", "lock_time"), 5000, "of both");
 	is_u64(number_of(p.arena, DIGESTS, LOCK_NAME, "count_star"), 3, "the digest of the caller");
 	is_u64(table_sum(p.arena, DIGESTS, "sum_timer_wait"), 6100 + 15 + 70 + 5070,
@@ -980,6 +1023,7 @@ main(void)
 	test_life();
 	test_times();
 	test_nesting();
+	test_promised();
 	test_deep_stack();
 	test_never_ended();
 	test_drop();
