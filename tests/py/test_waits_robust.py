@@ -1276,8 +1276,12 @@ def test_streaming(new_cluster: New, new_standby: New) -> None:
                 assert read_waits(replica) < READ_LIMIT_S
             with stopped(primary, pid_of(conn, "backend_type = 'walsender'")):
                 assert read_waits(conn) < READ_LIMIT_S
+        primary.psql("CHECKPOINT")  # so that recovery is short
         primary.kill9(wait_until(lambda: children_named(primary, r"walsender"), "sender")[0])
         wait_until(lambda: children_named(primary, r"walsender"), "a new sender")
+        primary.psql("CHECKPOINT")
+        standby.wait_replayed(primary)
+        standby.psql("CHECKPOINT")
         position = standby.log_position()
         standby.kill9(wait_until(lambda: children_named(standby, "walreceiver"), "receiver")[0])
         assert Counter(deaths(standby, position))["signal 9"] == 1

@@ -21,12 +21,13 @@ static const struct
 {
 	const char *name;
 	PfsWaitKind kind;
+	uint32_t code;
 } fixture_waits[FIXTURE_WAITS] = {
 	[FIXTURE_WAIT_PLAIN] = {"wait/ipc/unit/plain", PFS_WAIT_PLAIN},
 	[FIXTURE_WAIT_FILE] = {"wait/io/file/unit/data", PFS_WAIT_FILE},
 	[FIXTURE_WAIT_SOCKET] = {"wait/io/socket/unit/client", PFS_WAIT_SOCKET},
 	[FIXTURE_WAIT_LOCK] = {"wait/lock/unit/relation", PFS_WAIT_LOCK},
-	[FIXTURE_WAIT_LWLOCK] = {"wait/synch/lwlock/unit/buffer", PFS_WAIT_LWLOCK},
+	[FIXTURE_WAIT_LWLOCK] = {"wait/synch/lwlock/unit/buffer", PFS_WAIT_LWLOCK, FIXTURE_LWLOCK_CODE},
 	[FIXTURE_WAIT_IDLE] = {"idle", PFS_WAIT_IDLE},
 	[FIXTURE_WAIT_TABLE] = {"wait/io/table/sql/handler", PFS_WAIT_TABLE},
 };
@@ -42,6 +43,20 @@ host_call(uint32_t number, PfsHostCall *call)
 	if (number < PFS_LENGTH(calls))
 		*call = calls[number];
 	return number < PFS_LENGTH(calls);
+}
+
+static bool
+host_lock(uint32_t number, PfsHostLock *lock)
+{
+	static const PfsHostLock locks[] = {
+		{FIXTURE_LWLOCK_CODE, 4096, true, 0},
+		{FIXTURE_LWLOCK_CODE + 1, 4097, false, 1}, /* nobody has registered it */
+		{FIXTURE_LWLOCK_CODE, 4098, false, 3},
+	};
+
+	if (number < PFS_LENGTH(locks))
+		*lock = locks[number];
+	return number < PFS_LENGTH(locks);
 }
 
 static const char *
@@ -100,6 +115,7 @@ fixture_arena(const PfsSizes *wanted)
 	pfs_host_isolation_name = isolation_name;
 	pfs_host_connection_type = connection_type;
 	pfs_host_call = host_call;
+	pfs_host_lock = host_lock;
 	arena = aligned_alloc(PFS_CACHE_LINE, pfs_arena_size(&sizes));
 	pfs_arena_init(arena, &sizes);
 	for (int i = 0; i < FIXTURE_CLASSES; i++)
@@ -113,7 +129,8 @@ fixture_arena(const PfsSizes *wanted)
 	pfs_register(arena, PFS_CLASS_ERROR, "error", "errors", PFS_PROPERTY_GLOBAL_STATISTICS, true,
 				 false);
 	for (int i = 0; i < FIXTURE_WAITS; i++)
-		pfs_register_wait(arena, fixture_waits[i].kind, fixture_waits[i].name, "a wait", 0, true);
+		pfs_register_wait(arena, fixture_waits[i].kind, fixture_waits[i].name, "a wait",
+						  fixture_waits[i].code, true);
 	pfs_register_thread_class(arena, "thread/sql/client", "serves a client", true, false);
 	pfs_register_thread_class(arena, "thread/sql/worker", "works", false, true);
 	return arena;

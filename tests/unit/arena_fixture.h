@@ -41,6 +41,8 @@ enum
 	FIXTURE_WAITS
 };
 
+#define FIXTURE_LWLOCK_CODE \
+	0x01000007 /* the host's code of FIXTURE_WAIT_LWLOCK; others have none */
 #define FIXTURE_INSTRUMENTS (FIXTURE_CLASSES + 2 + FIXTURE_WAITS)
 
 /* Small, so that a test can fill every container. */

@@ -410,9 +410,33 @@ test_calls(void)
 	fixture_free(arena);
 }
 
+/* --- locks of the server, as the host tells them --- */
+
+static void
+test_locks(void)
+{
+	PfsArena *arena = fixture_arena(NULL);
+	Rows *rows = rows_of(arena, "rwlock_instances");
+
+	is_u64((uint64_t) rows->count, 2, "a lock without an instrument is left out");
+	is_str(row_text(rows, 0, "name"), "wait/synch/lwlock/unit/buffer", "name");
+	is_u64(row_number(rows, 0, "object_instance_begin"), 4096, "address");
+	is_str(row_text(rows, 0, "write_locked"), "YES", "held exclusively");
+	is_u64(row_number(rows, 0, "read_locked_by_count"), 0, "by nobody shared");
+	is_str(row_text(rows, 1, "write_locked"), "NO", "not exclusively");
+	is_u64(row_number(rows, 1, "read_locked_by_count"), 3, "shared by three");
+	ok(row_text(rows, 0, "write_locked_by_thread_id") == NULL, "by whom is not known");
+	rows_free(rows);
+	rows = rows_where(arena, "rwlock_instances", "name", "wait/synch/lwlock/unit/other");
+	is_u64((uint64_t) rows->count, 0, "no lock of another name");
+	rows_free(rows);
+	fixture_free(arena);
+}
+
 int
 main(void)
 {
+	test_locks();
 	test_tables();
 	test_forget_tables();
 	test_locks_of_a_reused_row();
