@@ -29,6 +29,8 @@ import pytest
 from helpers import LOAD_SECONDS, everything_on, losses, one, rows
 
 DATABASE = "bench"
+BY_DESIGN = {"performance_schema_lock_blockers_lost"}
+"""Losses a load may have: nobody waits for the lock table only to name a blocker."""
 ORDERS = ("performance_schema,pg_stat_statements", "pg_stat_statements,performance_schema")
 FETCHED_IN_PARTS = r"^SELECT a FROM s (WHERE a <= n|ORDER BY a)"
 UTILITY_ONLY_OURS = {"PREPARE", "EXECUTE", "DEALLOCATE"}
@@ -182,7 +184,7 @@ def test_sysbench(bench: Bench) -> None:
     transactions = client_number(r"transactions:\s+(\d+)", output)
     errors = client_number(r"ignored errors:\s+(\d+)", output)
     assert transactions > 0
-    assert losses(bench.observer) == {}
+    assert losses(bench.observer).keys() <= BY_DESIGN
     assert bench.differences(r"BEGIN|COMMIT") == []
     assert bench.ours("^BEGIN") == (transactions + errors, 0)
     assert bench.ours("^COMMIT") == (transactions, 0)
@@ -198,7 +200,7 @@ def test_pgbench(bench: Bench, mode: str) -> None:
     bench.reset()
     output = bench.run(pgbench, "-n", "-c", "32", "-j", "2", "-T", LOAD_SECONDS, "-M", mode)
     transactions = client_number(r"transactions actually processed: (\d+)", output)
-    assert losses(bench.observer) == {}
+    assert losses(bench.observer).keys() <= BY_DESIGN
     assert bench.differences(r"BEGIN|END" if mode == "prepared" else None) == []
     for command in ("^BEGIN", "^END", "^UPDATE.*pgbench_tellers", "^INSERT"):
         assert bench.ours(command) == (transactions, 0), command
@@ -323,7 +325,7 @@ def test_script(bench: Bench, tmp_path: Any) -> None:
     bench.reset()
     bench.cluster.psql(None, "-At", "-v", "ON_ERROR_STOP=0", file=script, dbname=DATABASE)
     pipeline(bench)
-    assert losses(bench.observer) == {}
+    assert losses(bench.observer).keys() <= BY_DESIGN
     assert bench.differences() == []
     assert bench.ours(r"^EXECUTE")[0] == 2
     assert one(bench.observer, "SELECT count(*) FROM pg_stat_statements") > 80

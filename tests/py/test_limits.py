@@ -337,7 +337,10 @@ def read_and_reset(observer: Any) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 8])
 def test_few_files_and_tables(new_cluster: New, connect: New, size: int) -> None:
-    """What finds no row is counted as lost, and still counts by event name."""
+    """What finds no row is counted as lost. Calls on such files still count by event name.
+
+    Rows of such tables do not, as in MySQL.
+    """
     server = new_cluster(
         autovacuum=False,
         performance_schema__max_file_instances=size,
@@ -366,7 +369,7 @@ def test_few_files_and_tables(new_cluster: New, connect: New, size: int) -> None
         "SELECT count_star FROM performance_schema.events_waits_summary_global_by_event_name "
         "WHERE event_name = 'wait/io/table/sql/handler'"
     )
-    assert one(observer, handler) >= 20
+    assert (one(observer, handler) > 0) == (size > 0)
     read_and_reset(observer)
     assert one(session, "SELECT count(*) FROM w19") == 100
 
@@ -402,9 +405,6 @@ def test_no_history_of_waits(new_cluster: New, connect: New) -> None:
         "WHERE event_name = 'wait/lock/heavyweight/relation'"
     )
     assert one(observer, relation) == 1
-    found = status(observer)
-    sizes = ("events_waits_history_size", "events_waits_history_long_size")
-    assert [found[size] for size in (*sizes, "lock_waits_history_long_size")] == [0, 0, 0]
     read_and_reset(observer)
     assert one(observer, "SELECT count(*) FROM w19") == 100
 
@@ -431,7 +431,6 @@ def test_small_pool_of_waits(new_cluster: New, connect: New, kilobytes: int) -> 
 
 # --- results larger than work_mem -----------------------------------------------------------------
 
-SPILLING = 64 * 1024
 MOVING = ("threads", "socket_instances", "rwlock_instances", "status", "memory")
 
 
@@ -454,11 +453,7 @@ def test_results_larger_than_work_mem(new_cluster: New, connect: New) -> None:
         if table.name in MOVING:
             continue
         name = f"performance_schema.{table.name}"
-        texts = ", ".join(column.name for column in table.columns if column.type == "text")
-        size = one(observer, f"SELECT coalesce(sum(pg_column_size(t)), 0)::int8 FROM {name} t")
-        if size < 2 * SPILLING or not texts:
-            continue
-        large.append(table.name)
+        texts = ", ".join(column.name for column in table.columns if column.type == "text") or "1"
         query = f"SELECT {texts} FROM {name}"
         found = []
         for work_mem in ("64MB", "64kB"):
@@ -466,23 +461,34 @@ def test_results_larger_than_work_mem(new_cluster: New, connect: New) -> None:
             found.append(rows(observer, query))
         assert found[0] == found[1], table.name
         position = server.log_position()
-        # everything: all columns are converted
+        # all columns are converted
         assert len(rows(observer, f"SELECT * FROM {name}")) == len(found[0])
-        assert "temporary file" in server.log_text(position), table.name
+        if "temporary file" not in server.log_text(position):
+            continue
+        large.append(table.name)
         key = table.columns[0].name
-        joined = f"SELECT count(*) FROM {name} a JOIN {name} b USING ({key})"
-        for how in ("hashjoin", "mergejoin"):
-            observer.execute(f"SET enable_{how} = off")
-            assert one(observer, joined) >= 0
-        observer.execute("RESET enable_hashjoin; RESET enable_mergejoin")
+        joined = (
+            f"SELECT count(*) FROM (SELECT {key} FROM {name} LIMIT 3) a "
+            f"LEFT JOIN {name} b USING ({key})"
+        )
+        counts = set()
+        for hash_join, sorting in (("on", "on"), ("off", "on"), ("off", "off")):
+            observer.execute(f"SET enable_hashjoin = {hash_join}; SET enable_sort = {sorting}")
+            counts.add(one(observer, joined))
+        observer.execute("RESET enable_hashjoin; RESET enable_sort")
+        assert len(counts) == 1 and counts.pop() >= 3, table.name
         with observer.transaction(), observer.cursor("backwards", scrollable=True) as cursor:
             cursor.execute(query)
             forwards = cursor.fetchall()
             cursor.scroll(0, "absolute")
             assert cursor.fetchall() == forwards, table.name
-    assert len(large) >= 8
-    assert {"setup_instruments", "events_statements_history_long"} <= set(large)
-    assert {"events_waits_history_long", "events_statements_summary_by_digest"} <= set(large)
+    assert set(large) >= {
+        "setup_instruments",
+        "events_statements_history_long",
+        "events_statements_summary_by_digest",
+        "events_waits_history_long",
+        "events_waits_summary_by_digest",
+    }
 
 
 # --- accounts and names ---------------------------------------------------------------------------
