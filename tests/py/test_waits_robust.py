@@ -1069,11 +1069,10 @@ def test_preloaded_library(new_cluster: New, tmp_path: Path) -> None:
         assert found["fsync"] != "NOT_IMPORTED"
         do_io(conn)
         before = [*theirs(), calls(conn, *READ_SYMBOLS), calls(conn, "fsync")]
-        for _ in range(3):
-            do_io(conn)
+        do_io(conn)
         after = [*theirs(), calls(conn, *READ_SYMBOLS), calls(conn, "fsync")]
     reads, syncs, _, our_reads, our_syncs = (b - a for a, b in zip(before, after))
-    assert our_reads > 10 * TOLD_LATER and our_syncs > 10 * TOLD_LATER, (before, after)
+    assert min(our_reads, our_syncs) > 3 * TOLD_LATER, (before, after)
     assert abs(reads - our_reads) <= TOLD_LATER + reads // 20, (before, after)
     assert abs(syncs - our_syncs) <= TOLD_LATER + syncs // 20, (before, after)
     unharmed(server)
@@ -1166,11 +1165,10 @@ def test_another_library_in_the_slot(new_cluster: New, tmp_path: Path, case: str
         assert state == ("CHAINED" if case == "before" else "OVERWRITTEN")
         assert states(conn)["PATCHED"] > 40
         before = [one(conn, "SELECT overwriter_calls()"), calls(conn, "fsync")]
-        for _ in range(3):
-            do_io(conn)
+        do_io(conn)
         after = [one(conn, "SELECT overwriter_calls()"), calls(conn, "fsync")]
         theirs, ours = (b - a for a, b in zip(before, after))
-        assert theirs > 10 * TOLD_LATER
+        assert theirs > 3 * TOLD_LATER
         assert ours == 0 if case == "after" else abs(ours - theirs) <= TOLD_LATER, (before, after)
         assert wait_count(conn, "wait/io/file/postgres/DataFileRead") > 0
     with crowd(server, "read", "write", "lock"):
@@ -1765,44 +1763,37 @@ def test_descriptors_are_used_again(new_cluster: New) -> None:
         "DO $$ BEGIN FOR i IN 1..600 LOOP EXECUTE format('CREATE TABLE f%s AS SELECT a, "
         "repeat(''z'', 1000) FROM generate_series(1, %s) a', i, 7 * (1 + i % 5)); END LOOP; END $$"
     )
-    server.psql("CHECKPOINT")
-    server.restart()  # nothing is in memory
+    server.psql("CREATE EXTENSION pg_prewarm")
     paths = {}
-    pages = {}
     with server.connect() as conn, server.connect() as w:
-        conn.execute("SET max_parallel_workers_per_gather = 0")
         for row in rows(
             conn,
-            "SELECT relname, pg_relation_filepath(oid) AS path, pg_relation_size(oid) / 8192 AS pages "
-            "FROM pg_class WHERE relname ~ '^f[0-9]+$'",
+            "SELECT relname, pg_relation_filepath(oid) AS path FROM pg_class WHERE relname ~ '^f[0-9]+$'",
         ):
-            paths[row.relname], pages[row.relname] = row.path, row.pages
+            paths[row.relname] = row.path
         assert len(paths) == number
         chance = random.Random(10)
 
         def read(names: list[str]) -> Counter[str]:
-            """Scans; how many pages of which file had to be read, as the server itself counts."""
-            missed: Counter[str] = Counter()
+            """Reads tables past the buffers; how many pages of which file that were."""
+            count: Counter[str] = Counter()
             for name in names:
-                plan = w.execute(
-                    f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT count(*) FROM {name}"
-                ).fetchone()[0]
-                missed[paths[name]] += plan[0]["Plan"]["Shared Read Blocks"]
-            return missed
+                count[paths[name]] += one(w, f"SELECT pg_prewarm('{name}', 'read')")
+            return count
 
         def wrong(names: list[str]) -> dict[str, tuple[int, int]]:
             """Files whose pages read are not what was counted for them: (truth, counted)."""
             before = file_sums(conn)
-            missed = read(names)
-            assert sum(missed.values()) > len(names)
+            truth = read(names)
+            assert sum(truth.values()) > len(names)
             found = file_difference(file_sums(conn), before)
             counted = {
                 path: found[path].bytes_read // 8192 for path in paths.values() if path in found
             }
             return {
-                path: (missed[path], counted.get(path, 0))
+                path: (truth[path], counted.get(path, 0))
                 for path in paths.values()
-                if missed[path] != counted.get(path, 0)
+                if truth[path] != counted.get(path, 0)
             }
 
         def some() -> list[str]:
@@ -1816,6 +1807,7 @@ def test_descriptors_are_used_again(new_cluster: New) -> None:
             "files": "setup_instruments SET enabled = '{}' WHERE name LIKE 'wait/io/file/%'",
             "some files": "setup_instruments SET enabled = '{}' WHERE name LIKE '%/data_file'",
             "server": "setup_consumers SET enabled = '{}' WHERE name = 'global_instrumentation'",
+            "threads": "setup_consumers SET enabled = '{}' WHERE name = 'thread_instrumentation'",
             "thread": "threads SET instrumented = '{}' "
             f"WHERE processlist_id = {w.info.backend_pid}",
         }
@@ -1824,12 +1816,15 @@ def test_descriptors_are_used_again(new_cluster: New) -> None:
             read(some())
             conn.execute(f"UPDATE performance_schema.{switch.format('NO')}")
             before = file_sums(conn)
-            read(some())
-            if name != "some files":
-                assert not set(file_difference(file_sums(conn), before)) & set(paths.values()), name
+            unseen = some()
+            read(unseen)
+            found = set(file_difference(file_sums(conn), before)) & set(paths.values())
             conn.execute(f"UPDATE performance_schema.{switch.format('YES')}")
-            if found := wrong(some()):
-                failed[name] = found
+            if name not in ("some files", "threads"):
+                assert not found, name
+            # what was opened unseen is open still
+            if bad := wrong(unseen[-30:]) or wrong(some()):
+                failed[name] = bad
         assert failed == {}
         # names are used again, too: new tables get new files
         for i in range(1, 51):
@@ -1839,7 +1834,6 @@ def test_descriptors_are_used_again(new_cluster: New) -> None:
                         "WHERE relname ~ '^f[0-9]+$'"):  # fmt: skip
             paths[row.relname] = row.path
         conn.execute("CHECKPOINT")
-        read([f"f{i}" for i in range(300, 500)])  # so that the new ones are not in memory
         assert wrong([f"f{i}" for i in range(1, 51)]) == {}
         opened = one(
             conn,
