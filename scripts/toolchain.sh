@@ -56,6 +56,7 @@ need_venv_module()
 make_venv()
 {
 	stamp="$1/.made-from"
+	[ -f "$2" ] || die "$2 is missing"
 	cmp -s "$2" "$stamp" && return
 	need_venv_module
 	echo "toolchain.sh: making $1 (once; takes a minute)" >&2

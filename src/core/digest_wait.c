@@ -162,6 +162,8 @@ void
 pfs_digest_wait_fold_thread(PfsArena *arena, PfsThread *thread)
 {
 	pfs_seq_write_begin(&thread->seq);
+	pfs_add(&thread->digest_folds, 1);
+	pfs_fence();				/* cells that do not count are given to others, too */
 	for (uint32_t i = 0; i < PFS_DIGEST_WAIT_CACHE; i++)
 	{
 		PfsRef		ref = pfs_load(&thread->digest_wait_cell[i]);

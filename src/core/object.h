@@ -120,7 +120,9 @@ pfs_object_row_at(const PfsArena *arena, PfsObjectMap map, uint32_t row)
 static inline uint64_t
 pfs_object_instance(const PfsArena *arena, PfsObjectMap map, uint32_t row, uint32_t use)
 {
-	return PFS_INSTANCE(arena, pfs_object_row_at(arena, map, row), use >> 1);
+	const PfsObjectRow *address = pfs_object_row_at(arena, map, row);
+
+	return address != NULL ? PFS_INSTANCE(arena, address, use >> 1) : 0;
 }
 
 static inline uint64_t

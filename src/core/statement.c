@@ -130,7 +130,8 @@ begin_event(PfsSession *session, PfsStatement *statement, uint32_t gate)
 		return;
 	if (statement->place < 0)
 	{
-		pfs_lose(session->arena, PFS_LOSS_NESTED);
+		if (pfs_thread_has_statements(session->arena, thread))
+			pfs_lose(session->arena, PFS_LOSS_NESTED);
 		return;
 	}
 	statement->recorded = true;
@@ -178,6 +179,14 @@ fill_event(const PfsSession *session, PfsStatementEvent *event, uint32_t class, 
 	pfs_store(&event->class, (uint16_t) class);
 }
 
+uint64_t
+pfs_statement_promise(PfsSession *session)
+{
+	if (session->promised_statement == 0)
+		session->promised_statement = next_statement_id(session);
+	return session->promised_statement;
+}
+
 PfsStatement *
 pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 {
@@ -215,7 +224,13 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 	fill_event(session, statement->event, class, pfs_load(&instrument->timed) != 0, start);
 	pfs_store(&statement->event->level,
 			  parent != NULL ? (uint16_t) (parent->event->level + 1) : (uint16_t) 0);
-	pfs_store(&statement->event->statement_id, next_statement_id(session));
+	if (parent == NULL && session->promised_statement != 0)
+	{
+		pfs_store(&statement->event->statement_id, session->promised_statement);
+		session->promised_statement = 0;
+	}
+	else
+		pfs_store(&statement->event->statement_id, next_statement_id(session));
 	begin_event(session, statement, gate);
 	if (parent == NULL && session->waits.used > 0)
 		pfs_wait_adopt(session, statement);

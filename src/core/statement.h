@@ -112,6 +112,7 @@ typedef struct PfsSession
 	PfsClaim	lock_waits;
 	PfsWaitTotals waits;		/* of no statement yet: the next top-level one gets them ... */
 	uint64_t	promised_event; /* ... and this event id, in which they are nested; 0 = none */
+	uint64_t	promised_statement; /* and this statement id; 0 = none */
 	PfsWaitHot	hot[PFS_WAITS_HOT];
 	PfsTransaction transaction;
 	uint32_t	tally_reset;	/* reset counter and setup changes for which tally_count is valid */
@@ -187,6 +188,9 @@ pfs_leave_recording(PfsSession *session)
  * class is not wanted or too many are open.  The statement is on stage, but not yet "running".
  */
 extern PfsStatement *pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start);
+
+/* Id of the next top-level statement, whose command is being worked on. */
+extern uint64_t pfs_statement_promise(PfsSession *session);
 
 /* The statement's text; kept up to sql_text_length, length being cut by the host at a character. */
 extern void pfs_statement_text_set(PfsSession *session, PfsStatement *statement, const char *text,

@@ -99,7 +99,8 @@ add_cells(Sums *sums)
 	}
 }
 
-static void
+/* False: a row has been given to another digest meanwhile, and its links to others. */
+static bool
 add_chains(Sums *sums)
 {
 	PfsArena   *arena = sums->scan->arena;
@@ -127,7 +128,11 @@ add_chains(Sums *sums)
 				add(sums, number, pfs_load(&link->wait), &stat);
 			ref = pfs_load(&link->digest);
 		}
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (pfs_load(&digest->generation) != sums->generation)
+			return false;
 	}
+	return true;
 }
 
 static uint64_t
@@ -156,10 +161,12 @@ digest_waits_scan(PfsScan *scan)
 		sums->scan = scan;
 		sums->generation = pfs_load_acquire(&arena->digest_generation);
 		add_cells(sums);
-		add_chains(sums);
-		pfs_fence();
-		if (folds(arena) == before)
-			break;
+		if (add_chains(sums))
+		{
+			pfs_fence();
+			if (folds(arena) == before)
+				break;
+		}
 		if (i == MOVE_RETRIES - 1)
 			pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	}

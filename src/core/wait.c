@@ -45,7 +45,8 @@ set_nesting(PfsSession *session, PfsWait *wait, PfsEventHead *head)
 		id = statement->event->head.event_id;
 		type = PFS_NESTING_STATEMENT;
 	}
-	else if (session->in_command && (gate & PFS_WANTS(STATEMENTS_CURRENT)) != 0 &&
+	else if (pfs_waiting_statement(session) == NULL && session->in_command &&
+			 (gate & PFS_WANTS(STATEMENTS_CURRENT)) != 0 &&
 			 (gate & PFS_GATE_STATEMENTS) != 0)
 	{
 		/* its statement is being parsed: that will have this number */
@@ -71,7 +72,8 @@ static void
 open_row(PfsSession *session, PfsWait *wait)
 {
 	PfsThread  *thread = session->thread;
-	uint32_t	depth = pfs_load(&thread->wait_depth);
+	/* nothing else is under way in a session that is idle: what is left was left by a jump */
+	uint32_t	depth = wait->kind == PFS_WAIT_IDLE ? 0 : pfs_load(&thread->wait_depth);
 	PfsWaitEvent *event;
 
 	if (depth >= PFS_WAIT_STACK)
@@ -156,6 +158,8 @@ charge(PfsSession *session, PfsWaitKind kind, uint32_t wait, PfsTicks ticks)
 		session->waits.used = session->waits.last = 0;
 		return;
 	}
+	if (statement == NULL && !pfs_thread_has_statements(session->arena, session->thread))
+		return;					/* there will never be one */
 	total = total_of(statement != NULL ? &statement->waits : &session->waits, wait);
 	if (pfs_likely(total != NULL))
 		pfs_timer_stat_add(total, ticks);
@@ -219,7 +223,11 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 	/* loaded before the switches it is about */
 	uint32_t	setup = pfs_load_acquire(&arena->setup_changes);
 	const PfsInstrument *instrument = pfs_wait_instrument(arena, wait);
+	bool		busy = session->busy;
 
+	/* a signal handler in the middle would leave a mixture of its wait and ours */
+	session->busy = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	*hot = (PfsWaitHot)
 	{
 		.wait = wait,
@@ -230,6 +238,8 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 		.scope = (pfs_load(&arena->gate) & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD
 			: PFS_SCOPE_GLOBAL
 	};
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	session->busy = busy;
 }
 
 static inline PfsFamily

@@ -28,6 +28,7 @@
 #include "pg/pg_instruments.h"
 #include "pg/pg_wait.h"
 #include "tcop/dest.h"
+#include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"
 
@@ -167,12 +168,30 @@ nested_start(uint64 query_id)
 	return start;
 }
 
+/*
+ * The client's statement whose transaction is being committed, or NULL: deferred triggers and
+ * constraints are part of it.  It has been executed, no portal runs, and no other message has come.
+ */
+static PfsStatement *
+committing(void)
+{
+	PfsStatement *top;
+
+	if (pfs_likely(pfs_session.running != NULL || ActivePortal != NULL || !pfs_pg_has_client ||
+				   pfs_session.open == 0))
+		return NULL;
+	top = pfs_pg_top();
+	return top != NULL && (top->host_flags & PFS_PG_ENDED) != 0 &&
+		!pfs_pg_belongs_to_newer_message(top) ? top : NULL;
+}
+
 /* Opens a statement: top-level ones with their transaction. */
 static PfsStatement *
 open_statement(uint32 class, const char *source, int location, int length, uint64 query_id,
 			   uint32 flags)
 {
-	bool		nested = pfs_session.running != NULL;
+	PfsStatement *commit = committing();
+	bool		nested = pfs_session.running != NULL || commit != NULL;
 	PfsTicks	start;
 	PfsStatement *statement;
 
@@ -181,8 +200,12 @@ open_statement(uint32 class, const char *source, int location, int length, uint6
 	start = nested ? nested_start(query_id) : top_start();
 	if (nested)
 		pfs_pg_transaction_begin(start);	/* a procedure has ended the one before */
+	if (commit != NULL)
+		pfs_session.running = commit;	/* the parent */
 	statement = pfs_wants(&pfs_session, PFS_GATE_STATEMENTS)
 		? pfs_statement_open(&pfs_session, class, start) : NULL;
+	if (commit != NULL)
+		pfs_session.running = NULL;
 	if (statement == NULL)
 	{
 		if (!nested)
@@ -467,7 +490,7 @@ pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstat
 			query_id = pfs_pg_utility_id(source, location, length, query_id);
 			flags |= pfs_pg_holds_secret(query->utilityStmt) ? PFS_PG_SECRET : 0;
 		}
-		if (pfs_session.running == NULL)
+		if (pfs_session.running == NULL && committing() == NULL)
 		{
 			pfs_pg_finish_ended();
 			pfs_pg_pending = open_statement(PFS_PG_ABSTRACT_QUERY, source, location, length,

@@ -113,13 +113,21 @@ pfs_pg_table_find(Oid relation, bool make)
 	return place;
 }
 
-/* Has the row another owner, another name, or has setup_objects changed? */
+PfsPgTable *
+pfs_pg_table_next(PfsPgTable *table)
+{
+	for (table = table == NULL ? tables : table + 1; table < tables + TABLES; table++)
+		if (OidIsValid(table->relation))
+			return table;
+	return NULL;
+}
+
+/* Has the row another owner, or another name? */
 static inline bool
 is_stale(const PfsPgTable *table)
 {
 	return table->use != pfs_load(&table->shared->use) ||
-		table->rule != pfs_load(&table->shared->rule) ||
-		table->rule >> 32 != pfs_load(&pfs_arena->objects_changed);
+		table->rule != pfs_load(&table->shared->rule);
 }
 
 static inline PfsPgTable *
@@ -133,7 +141,8 @@ find_watched(Oid relation)
 		return NULL;
 	if (pfs_unlikely(table->row != 0 && is_stale(table)))
 		pfs_pg_table_ask(table);
-	if (pfs_unlikely(table->kind == PFS_PG_RELATION_UNKNOWN))
+	if (pfs_unlikely(table->kind == PFS_PG_RELATION_UNKNOWN ||
+					 table->rule >> 32 != pfs_load(&pfs_arena->objects_changed)))
 		pfs_pg_table_resolve(table);
 	return table->watched ? table : NULL;
 }
@@ -634,7 +643,7 @@ record_fetches(OpenQuery *query, Part *item, const PgStat_TableStatus *status, u
 }
 
 /* Records the rows of a query.  Returns the rows that it has examined since its start. */
-static inline uint64
+static pg_attribute_always_inline uint64
 record_query(OpenQuery *query)
 {
 	uint64		fetched = 0,
@@ -642,10 +651,13 @@ record_query(OpenQuery *query)
 				examined = 0;
 
 	pfs_pg_time_harvest(&query->times);
-	if (pfs_unlikely(query->routes))
-		add_routed(query);
-	if (query->times.distributes)
-		count_shares(query, &fetched, &changed);
+	if (pfs_unlikely(query->routes || query->times.distributes))
+	{
+		if (query->routes)
+			add_routed(query);
+		if (query->times.distributes)
+			count_shares(query, &fetched, &changed);
+	}
 	for (uint32 i = 0; i < query->items; i++)
 	{
 		Part	   *item = &query->item[i];
@@ -662,7 +674,7 @@ record_query(OpenQuery *query)
 		if (item->changed && status->trans != NULL)
 			record_changes(query, item, status, changed);
 	}
-	if (query->times.distributes)
+	if (pfs_unlikely(query->times.distributes))
 	{
 		query->times.fetch = query->times.change = 0;
 		query->times.fetch_start = query->times.change_start = 0;

@@ -36,7 +36,7 @@ typedef struct PfsPgTable
 	uint32		row;			/* in the arena, see object.h; 0 = none */
 	uint32		use;
 	const PfsObjectRow *shared; /* the same */
-	uint64		rule;			/* its word when watched and timed were asked for */
+	uint64		rule;			/* its word when watched and timed were asked for; see object.c */
 	uint32		period;
 	uint32		transaction;
 	uint64		counted[PFS_TABLE_OPERATIONS];
@@ -67,6 +67,9 @@ extern PfsPgTable *pfs_pg_table_find(Oid relation, bool make);
 
 /* The relation, if it is watched.  At safe points. */
 extern PfsPgTable *pfs_pg_table_watched(Oid relation);
+
+/* The one after this, NULL = the first; NULL at the end. */
+extern PfsPgTable *pfs_pg_table_next(PfsPgTable *table);
 
 /* Hands over the times of all open queries. */
 extern void pfs_pg_table_harvest(void);
@@ -154,9 +157,9 @@ extern void pfs_pg_table_note_utility(const Node *utility);
 /* May the transaction have renamed or dropped something? */
 extern bool pfs_pg_table_ddl;
 
-/* The transaction is about to commit: new names are shown.  It has: what it dropped goes. */
-extern void pfs_pg_table_rename(void);
-extern void pfs_pg_table_drop(bool committed);
+extern void pfs_pg_table_prepare_ddl(void);
+extern void pfs_pg_table_ddl_aborted(void);
+extern void pfs_pg_table_end_ddl(XactEvent event);
 
 /* --- pg_table_time.c: times of plan nodes --- */
 
@@ -193,7 +196,8 @@ typedef struct PfsPgTimed
 	int64		ticks;
 	PfsTicks	start;			/* of the first timed call since the last harvest; 0 = none */
 	PfsPgTable *table;			/* OWN */
-	uint64		spare[2];
+	uint32		exact;			/* calls that are all timed, still to come */
+	uint32		spare[3];
 } PfsPgTimed;
 
 #define PFS_PG_TIMED_NODES 64	/* bits of a word */

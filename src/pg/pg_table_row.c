@@ -38,6 +38,7 @@ bool		pfs_pg_table_ddl = false;
 static Oid	renamed[RENAMED_MAX];
 static uint32 renamed_used = 0;
 static bool renamed_all = false;	/* a schema, or too many */
+static bool subtransaction_failed = false;
 static Oid	dropped_database = InvalidOid;
 
 /* --- names --- */
@@ -50,24 +51,29 @@ name_of(Oid relation)
 	return name != NULL ? pfs_name(pfs_arena, name, strlen(name)) : 0;
 }
 
-/* Schema and name of a table; 0 = gone, or of TOAST. */
+/* Schema and name of a table; 0 = gone, of TOAST, or (if asked) not watched by setup_objects. */
 static PfsRef
-full_name_of(Oid relation, char *kind, bool *shared)
+full_name_of(Oid relation, bool only_watched, bool *shared)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
 	Form_pg_class form;
 	char	   *schema;
 	PfsRef		name = 0;
+	bool		watched = true,
+				timed;
 
 	if (!HeapTupleIsValid(tuple))
 		return 0;
 	form = (Form_pg_class) GETSTRUCT(tuple);
-	*kind = form->relkind;
 	*shared = form->relisshared;
 	schema = IsToastNamespace(form->relnamespace) ? NULL : get_namespace_name(form->relnamespace);
 	if (schema != NULL)
 	{
-		name = pfs_routine_name(pfs_arena, PFS_OBJECT_TABLE, schema, NameStr(form->relname));
+		if (only_watched)
+			pfs_object_lookup(pfs_arena, PFS_OBJECT_TABLE, schema, NameStr(form->relname), &watched,
+							  &timed);
+		if (watched)
+			name = pfs_routine_name(pfs_arena, PFS_OBJECT_TABLE, schema, NameStr(form->relname));
 		pfree(schema);
 	}
 	ReleaseSysCache(tuple);
@@ -89,25 +95,28 @@ kind_of(char relkind)
 	}
 }
 
+/* What is not watched takes no row; it is asked for again when the rules change. */
 void
 pfs_pg_table_resolve(PfsPgTable *table)
 {
 	PfsTableKey key = {.database = MyDatabaseId,.table = table->relation};
-	char		kind = 0;
+	uint32		rules = pfs_load_acquire(&pfs_arena->objects_changed);
+	PfsPgTableKind kind = kind_of(get_rel_relkind(table->relation));
 	bool		shared = false;
-	PfsRef		name = full_name_of(table->relation, &kind, &shared);
-	PfsPgTableKind found = name != 0 ? kind_of(kind) : PFS_PG_RELATION_OTHER;
+	PfsRef		name = 0;
 
 	table->watched = false;
 	table->row = 0;
-	if (found == PFS_PG_RELATION_INDEX)
+	if (kind == PFS_PG_RELATION_INDEX)
 	{
 		key.index = table->relation;
 		key.table = IndexGetRelation(table->relation, true);
-		name = OidIsValid(key.table) ? full_name_of(key.table, &kind, &shared) : 0;
 	}
-	table->kind = name != 0 ? found : PFS_PG_RELATION_OTHER;
-	if (table->kind == PFS_PG_RELATION_OTHER)
+	if (kind != PFS_PG_RELATION_OTHER && OidIsValid(key.table))
+		name = full_name_of(key.table, true, &shared);
+	table->kind = kind;
+	table->rule = (uint64) rules << 32;
+	if (name == 0)
 		return;
 	if (shared)
 		key.database = InvalidOid;
@@ -233,32 +242,64 @@ is_renamed(Oid relation)
 }
 
 /* Shows the new names of what was renamed, in the rows of the tables and all their indexes. */
-void
-pfs_pg_table_rename(void)
+static void
+rename_rows(void)
 {
 	uint32		rows = pfs_load(&pfs_arena->object_rows[PFS_MAP_TABLES].used);
 	PfsTableKey key;
 	uint32		use;
 
-	if (renamed_used == 0 && !renamed_all)
-		return;
 	for (uint32 number = 1; number <= rows; number++)
 	{
-		char		kind;
 		bool		shared;
 		PfsRef		name;
 
 		if (!read_row(number, &key, &use) || (!is_renamed(key.table) && !is_renamed(key.index)))
 			continue;
-		name = full_name_of(key.table, &kind, &shared);
+		name = full_name_of(key.table, false, &shared);
 		if (name != 0)
 			pfs_table_name(pfs_arena, number, use, name, key.index != 0 ? name_of(key.index) : 0);
 	}
 }
 
-/* Removes the rows of relations that this transaction has dropped. */
 static void
-forget_dropped(const xl_xact_stats_item *items, int count)
+forget(PfsPgTable *table)
+{
+	PfsTableKey key = {.database = MyDatabaseId,.index = table->relation};
+
+	if (table->kind == PFS_PG_RELATION_TABLE)
+		pfs_table_forget(pfs_arena, MyDatabaseId, table->relation);
+	else if (table->shared != NULL)
+	{
+		key.table = ((const PfsTableKey *) table->shared->key)->table;
+		pfs_index_forget(pfs_arena, &key);
+	}
+	table->row = 0;
+	table->watched = false;
+}
+
+/* Before the commit: names that have changed; tables of subtransactions that failed are gone. */
+void
+pfs_pg_table_prepare_ddl(void)
+{
+	PfsPgTable *table = NULL;
+
+	if (renamed_used == 0 && !renamed_all && !subtransaction_failed)
+		return;
+	rename_rows();
+	while ((table = pfs_pg_table_next(table)) != NULL)
+	{
+		if (is_renamed(table->relation))
+			table->kind = PFS_PG_RELATION_UNKNOWN;
+		else if (subtransaction_failed && table->row != 0 &&
+				 !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table->relation)))
+			forget(table);
+	}
+}
+
+/* Removes the rows of relations that this transaction has dropped, or created in vain. */
+static void
+forget_all(const xl_xact_stats_item *items, int count)
 {
 	uint32		rows = pfs_load(&pfs_arena->object_rows[PFS_MAP_TABLES].used);
 	PfsTableKey key;
@@ -283,21 +324,27 @@ forget_dropped(const xl_xact_stats_item *items, int count)
 }
 
 void
-pfs_pg_table_drop(bool committed)
+pfs_pg_table_ddl_aborted(void)
+{
+	subtransaction_failed = true;
+}
+
+/* The transaction is over: what it dropped goes, or what it created. */
+void
+pfs_pg_table_end_ddl(XactEvent event)
 {
 	xl_xact_stats_item *items = NULL;
-	int			count;
+	int			count = 0;
 
+	if (pfs_session.thread != NULL && event != XACT_EVENT_PREPARE)
+		count = pgstat_get_transactional_drops(event == XACT_EVENT_COMMIT, &items);
+	if (count > 0)
+		forget_all(items, count);
+	if (event == XACT_EVENT_COMMIT && OidIsValid(dropped_database) && pfs_session.thread != NULL)
+		pfs_table_forget(pfs_arena, dropped_database, 0);
+	dropped_database = InvalidOid;
 	renamed_used = 0;
 	renamed_all = false;
+	subtransaction_failed = false;
 	pfs_pg_table_ddl = false;
-	if (committed && pfs_session.thread != NULL)
-	{
-		if (OidIsValid(dropped_database))
-			pfs_table_forget(pfs_arena, dropped_database, 0);
-		count = pgstat_get_transactional_drops(true, &items);
-		if (count > 0)
-			forget_dropped(items, count);
-	}
-	dropped_database = InvalidOid;
 }

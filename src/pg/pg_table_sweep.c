@@ -353,10 +353,12 @@ pfs_pg_table_utility_end(int before)
 
 /* --- transactions --- */
 
-/* In processes that serve no client. */
-static pg_noinline void
-prepare_commit_of_server(void)
+/* New names are shown before the commit, while the catalogue can be read. */
+static void
+prepare_commit(void)
 {
+	if (pfs_pg_table_ddl)
+		pfs_pg_table_prepare_ddl();
 	if (MyBackendType == B_AUTOVAC_WORKER)
 		pfs_pg_table_ddl = true;	/* drops temporary tables of the dead */
 	if (MyBackendType != B_BG_WORKER || (!IsParallelWorker() && !IsLogicalWorker()) ||
@@ -369,28 +371,19 @@ prepare_commit_of_server(void)
 	sweep(true);
 }
 
-static inline void
-prepare_commit(void)
-{
-	if (pfs_unlikely(pfs_pg_table_ddl))
-		pfs_pg_table_rename();
-	if (pfs_unlikely(MyBackendType != B_BACKEND))
-		prepare_commit_of_server();
-}
-
 static void
-end_transaction(bool committed)
+end_transaction(XactEvent event)
 {
-	if (pfs_unlikely(!committed || pfs_pg_tables.utility_level > 0 || pfs_pg_tables.open > 0))
+	if (event != XACT_EVENT_COMMIT || pfs_pg_tables.utility_level > 0 || pfs_pg_tables.open > 0)
 	{
 		if (pfs_pg_tables.unrecorded && pfs_wants(&pfs_session, PFS_GATE_TABLES))
 			sweep(false);
 		pfs_pg_table_close(0);
 	}
-	if (!committed)
+	if (event != XACT_EVENT_COMMIT)
 		pfs_pg_tables.utility_level = 0;
-	if (pfs_unlikely(pfs_pg_table_ddl || proc_exit_inprogress))
-		pfs_pg_table_drop(committed);	/* at its end a process drops its temporary tables */
+	if (pfs_pg_table_ddl || proc_exit_inprogress)
+		pfs_pg_table_end_ddl(event);	/* at its end a process drops its temporary tables */
 	pfs_pg_tables.transaction++;
 	if (pfs_pg_tables.utility_level > 0)
 		return;					/* the server keeps its counters till the statement ends */
@@ -405,16 +398,15 @@ pfs_pg_table_transaction(XactEvent event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
-			prepare_commit();
+			if (pfs_unlikely(pfs_pg_table_ddl || MyBackendType != B_BACKEND))
+				prepare_commit();
 			break;
 		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_PARALLEL_COMMIT:
-			end_transaction(true);
-			break;
-		case XACT_EVENT_PREPARE:
 		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_PARALLEL_COMMIT:
 		case XACT_EVENT_PARALLEL_ABORT:
-			end_transaction(false);
+			end_transaction(event);
 			break;
 		default:
 			break;
@@ -437,5 +429,7 @@ pfs_pg_table_subtransaction(SubXactEvent event, int level)
 		sweep(false);
 	if (pfs_pg_tables.unrecorded)
 		take_back(level);
+	if (pfs_pg_table_ddl)
+		pfs_pg_table_ddl_aborted();
 	pfs_pg_table_close(level);
 }

@@ -9,6 +9,10 @@
  * The first call is timed; after it one call of each block of 4, 16, 64, then BLOCK_MAX calls, at
  * a random place in its block, and stands for them all.  Every call has a chance of 1 / block to be
  * timed and then counts block times: the sum is right on average, whatever the number of calls.
+ *
+ * A call that took long has waited, for a disk or a processor.  It counts once, and the next
+ * EXACT_CALLS are all timed: so a scan that reads its pages from a disk is measured, not estimated,
+ * and a rare stop is not taken for hundreds.
  */
 #include "postgres.h"
 
@@ -17,6 +21,8 @@
 #include "pg/pg_table_io.h"
 
 #define BLOCK_MAX 256
+#define LONG_SHIFT 11			/* longer than 1/2048 s: the call has waited */
+#define EXACT_CALLS 256			/* more than there are rows in a page */
 
 PFS_ALIGNED PfsPgTimed pfs_pg_timed[PFS_PG_TIMED_NODES];
 uint64		pfs_pg_timed_free = ~UINT64CONST(0);
@@ -36,23 +42,39 @@ random_below(uint32 power_of_two)
 static pg_noinline TupleTableSlot *
 time_call(PfsPgTimed *node, PlanState *state)
 {
-	uint32		block = node->block;
-	uint32		next = Min(block * 4, BLOCK_MAX);
-	uint32		place = random_below(next);
+	uint32		stands_for = node->block;
 	int64		outer = inside;
 	int64		ticks;
 	PfsTicks	start;
 	TupleTableSlot *slot;
 
-	node->left = (int32) (node->rest + place);
-	node->rest = next - 1 - place;
-	node->block = next;
 	inside = 0;
 	start = pfs_now();
 	slot = node->real(state);
 	ticks = (int64) (pfs_now() - start);
-	node->ticks += (ticks - inside) * block;
-	inside = outer + ticks * block;
+	if (pfs_unlikely(ticks > (int64) (pfs_timer.frequency >> LONG_SHIFT)))
+	{
+		stands_for = 1;
+		node->rest = 0;
+		node->block = 1;
+		node->exact = EXACT_CALLS;
+	}
+	if (pfs_unlikely(node->exact > 0))
+	{
+		node->exact--;
+		node->left = 0;
+	}
+	else
+	{
+		uint32		next = Min(node->block * 4, BLOCK_MAX);
+		uint32		place = random_below(next);
+
+		node->left = (int32) (node->rest + place);
+		node->rest = next - 1 - place;
+		node->block = next;
+	}
+	node->ticks += (ticks - inside) * stands_for;
+	inside = outer + ticks * stands_for;
 	if (node->start == 0)
 		node->start = start;
 	return slot;

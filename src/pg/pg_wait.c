@@ -451,6 +451,7 @@ pfs_pg_wait_command(void)
 {
 	idle = false;
 	pfs_session.in_command = true;
+	pfs_session.waits.used = pfs_session.waits.last = 0;	/* of no command */
 	if (!idle_wait.open)
 		return;
 	end_long(&idle_wait);
@@ -464,7 +465,7 @@ pfs_pg_wait_idle(void)
 	active = NULL;
 	idle = true;
 	pfs_session.in_command = false;
-	pfs_session.promised_event = 0;
+	pfs_session.promised_event = pfs_session.promised_statement = 0;
 	tell_calls();
 	pfs_pg_name_waits();
 }

@@ -65,6 +65,9 @@ event_name(uint32 code)
 	/* an event that an extension has named wants a lock to tell: only the first has a fixed name */
 	if ((code & 0xFF000000) == PG_WAIT_EXTENSION && (code & 0xFFFF) != 0)
 		return NULL;
+	/* before 17 its only event has all numbers */
+	if ((code & 0xFF000000) == BUFFER_PIN && (code & 0xFFFF) != 0)
+		return NULL;
 	return pgstat_get_wait_event(code);
 }
 

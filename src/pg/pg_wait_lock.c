@@ -122,6 +122,8 @@ describe_waiter(void)
 	if (statement == NULL)
 	{
 		/* its command is being parsed */
+		if (pfs_session.in_command)
+			history.statement_id = pfs_statement_promise(&pfs_session);
 		if (debug_query_string != NULL)
 		{
 			history.text_length = (uint16) pfs_pg_clip(debug_query_string, strlen(debug_query_string),
