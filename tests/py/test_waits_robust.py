@@ -1,6 +1,6 @@
 """Timing calls breaks nothing: signals, shutdowns, crashes, other libraries in the same slots.
 
-Everything is on: every instrument, timed, and every consumer. Afterwards the server answers, what it
+Everything is on: every instrument, timed, and every consumer. Then the server answers, what it
 says is possible, it goes on counting, and no process is left behind (`unharmed`).
 PFS_LOAD_SECONDS bounds the loads here, too.
 """
@@ -15,7 +15,6 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -33,7 +32,6 @@ from helpers import (
     losses,
     one,
     rows,
-    status,
     tables,
     thread_of,
     wait_for_state,
@@ -108,20 +106,20 @@ def possible(conn: Any) -> None:
     up = "(SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) * 1e12)"
     for table in tables():
         columns = [column.name for column in table.columns]
-        if "max_timer_wait" in columns and "wait" in table.name:
+        if {"max_timer_wait", "sum_timer_wait", "count_star"} <= set(columns):
             assert rows(
                 conn,
                 f"SELECT * FROM performance_schema.{table.name} WHERE count_star < 0 OR "
                 f"max_timer_wait > {up} OR min_timer_wait > max_timer_wait OR "
-                "sum_timer_wait < max_timer_wait OR sum_timer_wait > (max_timer_wait + 999) * count_star",
+                "sum_timer_wait < max_timer_wait OR "
+                "sum_timer_wait > (max_timer_wait + 999) * count_star",
             ) == [], table.name  # fmt: skip
-        elif table.name.startswith("events_waits_"):
-            if "timer_wait" in columns:
-                assert rows(
-                    conn,
-                    f"SELECT * FROM performance_schema.{table.name} WHERE timer_wait > {up} "
-                    "OR timer_end < timer_start OR event_name IS NULL",
-                ) == [], table.name  # fmt: skip
+        elif "timer_wait" in columns and table.name.startswith("events_waits_"):
+            assert rows(
+                conn,
+                f"SELECT * FROM performance_schema.{table.name} WHERE timer_wait > {up} "
+                "OR timer_end < timer_start OR event_name IS NULL",
+            ) == [], table.name  # fmt: skip
 
 
 def of_server(server: Any) -> dict[int, int]:
@@ -307,7 +305,7 @@ def parent_of(pid: int) -> int:
 def send(server: Any, pid: int, number: int) -> bool:
     """A signal to one of the server's processes, never to another that has its number now."""
     try:
-        handle = os.pidfd_open(pid) if sys.version_info >= (3, 9) else -1
+        handle = os.pidfd_open(pid)
     except OSError:
         return False
     try:
@@ -347,7 +345,8 @@ def pids(conn: Any, condition: str) -> list[int]:
     return [
         row.pid
         for row in rows(
-            conn, f"SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND ({condition})"
+            conn,
+            f"SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND ({condition})",
         )
     ]
 
@@ -360,7 +359,8 @@ def pid_of(conn: Any, condition: str) -> int:
 def wait_count(conn: Any, name: str) -> int:
     """COUNT_STAR of one wait in the whole server; % stands for anything."""
     return one(
-        conn, f"SELECT coalesce(sum(count_star), 0)::int8 FROM {GLOBAL} WHERE event_name LIKE '{name}'"
+        conn,
+        f"SELECT coalesce(sum(count_star), 0)::int8 FROM {GLOBAL} WHERE event_name LIKE '{name}'",
     )
 
 
@@ -569,7 +569,9 @@ def test_shutdown_under_load(new_cluster: New, mode: str) -> None:
             idle.execute("BEGIN")
             holder.execute("SELECT pg_advisory_lock(1)")
             for session in (waiter, waiter2):
-                threads.append(background("SELECT pg_advisory_lock(1), pg_advisory_unlock(1)", session)[0])
+                threads.append(
+                    background("SELECT pg_advisory_lock(1), pg_advisory_unlock(1)", session)[0]
+                )
                 wait_for_state(conn, session.info.backend_pid, "wait_event_type = 'Lock'")
             wait_until(
                 lambda: one(conn, "SELECT count(*) FROM pg_stat_activity "
@@ -621,7 +623,7 @@ def marker(server: Any) -> None:
 @pytest.mark.expects_crash
 @pytest.mark.timeout(180)
 def test_kill9_in_waits(new_cluster: New) -> None:
-    """kill -9 of processes of each kind, again and again: a new arena each time, same postmaster."""
+    """kill -9 of processes of each kind, again and again: a new arena, the same postmaster."""
     server = new_cluster(**SMALL, checkpoint_completion_target=0.9, checkpoint_timeout="30s")
     prepare(server)
     postmaster = server.postmaster_pid()
@@ -641,7 +643,9 @@ def test_kill9_in_waits(new_cluster: New) -> None:
                     "UPDATE performance_schema.setup_instruments SET enabled = 'NO' "
                     "WHERE name = 'wait/lock/heavyweight/relation'"
                 )
-                old = {row.thread_id for row in rows(conn, "SELECT * FROM performance_schema.threads")}
+                old = {
+                    row.thread_id for row in rows(conn, "SELECT * FROM performance_schema.threads")
+                }
                 assert old
                 pid = pid_of(conn, victim)
             position = server.log_position()
@@ -683,7 +687,11 @@ def children_named(server: Any, word: str) -> list[int]:
 def test_log_collector(new_cluster: New) -> None:
     """The log collector has no shared memory: it rotates, is killed, comes back, logs on."""
     server = new_cluster(
-        **SMALL, logging_collector=True, log_directory="log", log_filename="%H%M%S.log", log_rotation_age=0
+        **SMALL,
+        logging_collector=True,
+        log_directory="log",
+        log_filename="%H%M%S.log",
+        log_rotation_age=0,
     )
     prepare(server)
     folder = server.data / "log"
@@ -724,7 +732,9 @@ def test_log_collector(new_cluster: New) -> None:
         conn.execute("SELECT pg_reload_conf()")
         say(conn, "csv")
         wait_until(lambda: say(conn, "csv") or logged("say csv", "*.csv"), "it logs as csv")
-        assert rows(conn, "SELECT * FROM performance_schema.threads WHERE name LIKE '%logger'") == []
+        assert (
+            rows(conn, "SELECT * FROM performance_schema.threads WHERE name LIKE '%logger'") == []
+        )
         text = "".join(path.read_text(errors="replace") for path in folder.glob("*.log"))
         assert re.findall(r"terminated by (signal \d+)", text) == ["signal 9"] * 3
     # a crash, with a collector that has to outlive it
@@ -816,7 +826,7 @@ def test_archiver(new_cluster: New) -> None:
 @pytest.mark.expects_crash  # immediate shutdown ends the command by SIGQUIT
 @pytest.mark.timeout(120)
 def test_restore_command(new_cluster: New, new_standby: New) -> None:
-    """A standby whose startup process is in a command when it has to stop: system() and handlers."""
+    """A standby whose startup process is in a command when it must stop: system(), handlers."""
     primary = new_cluster(**SMALL)
     folder = primary.base / "archive"
     folder.mkdir(mode=0o777)
@@ -872,14 +882,16 @@ def test_256_clients(new_cluster: New) -> None:
 
     def bench(clients: int, *options: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [server.bindir / "pgbench", "-n", "-f", script, "-c", str(clients), "-j", "2", *options],
+            [server.bindir / "pgbench", "-n", "-f", script, "-c", f"{clients}", "-j", "2", *options],
             env=server.client_env(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
 
     transactions = max(2, LOAD_SECONDS // 4)
     with server.connect() as conn:
         assert one(conn, FOREGROUND) == 1
-        total = "SELECT total_connections FROM performance_schema.accounts WHERE user_name = 'postgres'"
+        total = (
+            "SELECT total_connections FROM performance_schema.accounts WHERE user_name = 'postgres'"
+        )
         for parts in (
             [(256, ("-t", str(transactions * 4)))],
             [(128, ("-C", "-t", str(transactions))), (128, ("-t", str(transactions * 8)))],
@@ -903,8 +915,7 @@ def test_256_clients(new_cluster: New) -> None:
             assert 100 < seen <= 258, seen
         assert one(conn, "SELECT count(*) FROM performance_schema.socket_instances") == 1
         assert {
-            row.thread_os_id
-            for row in rows(conn, "SELECT * FROM performance_schema.threads")
+            row.thread_os_id for row in rows(conn, "SELECT * FROM performance_schema.threads")
         } <= set(of_server(server))
         assert set(losses(conn)) <= {
             "performance_schema_unstable_reads", "performance_schema_history_long_lost",
@@ -934,7 +945,7 @@ def calls(conn: Any, *symbols: str) -> int:
 
 
 def test_every_name_is_accounted_for(still_there: Any) -> None:
-    """Each line of imports.def is patched or has a reason; what this server lacks is not imported."""
+    """Each line of imports.def is patched or has a reason; what is lacking is not imported."""
     with still_there.connect() as conn:
         found = rows(conn, f"SELECT * FROM {CALLS} WHERE object LIKE '%/postgres'")
     assert {row.symbol for row in found} == IMPORTS
@@ -1111,7 +1122,8 @@ OVERWRITER = """
         ElfW(Sym) *symbols = 0; char *strings = 0; ElfW(Rela) *rela[2] = {0}; size_t bytes[2] = {0};
         for (int i = 0; i < info->dlpi_phnum; i++)
             if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-                for (ElfW(Dyn) *d = (void *) (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr); d->d_tag; d++)
+                for (ElfW(Dyn) *d = (void *) (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+                     d->d_tag; d++)
                     switch (d->d_tag)
                     {
                         case DT_SYMTAB: symbols = (void *) d->d_un.d_ptr; break;
@@ -1155,9 +1167,7 @@ def test_another_library_in_the_slot(new_cluster: New, tmp_path: Path, case: str
         shared_preload_libraries=",".join(order if case == "before" else reversed(order))
     )
     server.start()
-    server.psql(
-        f"CREATE FUNCTION overwriter_calls() RETURNS bigint LANGUAGE c AS '{library}'"
-    )
+    server.psql(f"CREATE FUNCTION overwriter_calls() RETURNS bigint LANGUAGE c AS '{library}'")
     with server.connect() as conn:
         state = one(
             conn, f"SELECT state FROM {CALLS} WHERE symbol = 'fsync' AND object LIKE '%/postgres'"
@@ -1187,7 +1197,7 @@ def binding(server: Any) -> str:
 @pytest.mark.parametrize("how", ["", "1"])
 @pytest.mark.timeout(120)
 def test_binding(new_cluster: New, how: str) -> None:
-    """Bound lazily or at once (LD_BIND_NOW): all slots are ours and stay ours, calls are counted."""
+    """Bound lazily or at once (LD_BIND_NOW): all slots are ours and stay ours."""
     server = new_cluster(**SMALL)
     prepare(server)
     if binding(server) == "now" and not how:
@@ -1210,7 +1220,7 @@ def test_binding(new_cluster: New, how: str) -> None:
 
 
 def test_more_rows_than_work_mem(still_there: Any) -> None:
-    """A table with more rows than work_mem holds, with expressions that allocate: the same answer."""
+    """More rows than work_mem holds, with expressions that allocate: the same answer."""
     sql = (
         "SELECT repeat(upper(name), 2) || documentation || repeat(lower(name), 2) || name "
         "FROM performance_schema.setup_instruments WHERE repeat(name, 2) <> documentation"
@@ -1291,11 +1301,14 @@ def test_streaming(new_cluster: New, new_standby: New) -> None:
         wait_until(lambda: not one(replica, "SELECT pg_is_in_recovery()"), "promotion")
         replica.execute("INSERT INTO one VALUES (5, 0)")
         wait_until(
-            lambda: rows(
-                replica,
-                "SELECT * FROM performance_schema.threads WHERE name = 'thread/postgres/walreceiver'",
-            )
-            == [],
+            lambda: (
+                rows(
+                    replica,
+                    "SELECT * FROM performance_schema.threads "
+                    "WHERE name = 'thread/postgres/walreceiver'",
+                )
+                == []
+            ),
             "no receiver any more",
         )
     unharmed(standby)
@@ -1438,7 +1451,7 @@ def test_plain_socket(still_there: Any) -> None:
 
 @pytest.mark.timeout(120)
 def test_tls(new_cluster: New) -> None:
-    """ssl = on: the library reads and writes by the server's own calls; bytes are those on the wire."""
+    """ssl = on: OpenSSL reads and writes by the server's own calls; bytes are those on the wire."""
     server = new_cluster(**SMALL)
     if "openssl" not in server.ask_pg_config("--configure"):
         pytest.skip("this server is built without TLS")
@@ -1510,7 +1523,9 @@ def test_wait_timing(new_cluster: New) -> None:
                 ) == []  # fmt: skip
             else:
                 w.conn.execute("SELECT pg_sleep(0.3)")
-                wait_until(lambda: wait_count(conn, name) > 0, "sleeps are seen")
+                wait_until(
+                    lambda conn=conn, name=name: wait_count(conn, name) > 0, "sleeps are seen"
+                )
         unharmed(server, everything=value == "auto")
 
 
@@ -1550,9 +1565,15 @@ def our_pointers(server: Any, pid: int) -> int:
         ["readelf", "-SW", server.bindir / "postgres"], capture_output=True, text=True, check=True
     ).stdout
     base = min(start for start, _ in ranges("/postgres", "...."))
-    fixed = "EXEC" in subprocess.run(
-        ["readelf", "-hW", server.bindir / "postgres"], capture_output=True, text=True, check=True
-    ).stdout
+    fixed = (
+        "EXEC"
+        in subprocess.run(
+            ["readelf", "-hW", server.bindir / "postgres"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    )
     with open(f"/proc/{pid}/mem", "rb") as memory:
         for name in (".got", ".got.plt"):
             found = re.search(rf" {re.escape(name)} +PROGBITS +(\w+) +\w+ +(\w+) ", sections)
@@ -1576,7 +1597,7 @@ def test_pointers_are_seen(still_there: Any) -> None:
 
 @pytest.mark.timeout(120)
 def test_programs(still_there: Any, tmp_path: Path) -> None:
-    """COPY FROM and TO PROGRAM: children are not threads, each call counts once, also on failure."""
+    """COPY FROM and TO PROGRAM: children are no threads, each call counts once, also on failure."""
     server = still_there
     with server.connect() as conn, Waiter(server, conn) as w:
         threads = one(conn, "SELECT count(*) FROM performance_schema.threads")
@@ -1626,7 +1647,9 @@ def test_libpq(still_there: Any, extension: str) -> None:
         if extension == "dblink":
             w.conn.execute(f"SELECT dblink_connect('c', '{text}')")
             for _ in range(3):
-                w.conn.execute("SELECT * FROM dblink('c', 'SELECT pg_sleep(0.05)::text') AS t(a text)")
+                w.conn.execute(
+                    "SELECT * FROM dblink('c', 'SELECT pg_sleep(0.05)::text') AS t(a text)"
+                )
         else:
             w.conn.execute(
                 "CREATE SERVER IF NOT EXISTS loop FOREIGN DATA WRAPPER postgres_fdw OPTIONS "
@@ -1715,7 +1738,9 @@ def test_tablespaces(still_there: Any) -> None:
         path = one(conn, "SELECT pg_relation_filepath('spaced')")
         assert path.startswith(f"pg_tblspc/{oid}/")
         [row] = rows(
-            conn, "SELECT * FROM performance_schema.file_summary_by_instance WHERE file_name = %s", path
+            conn,
+            "SELECT * FROM performance_schema.file_summary_by_instance WHERE file_name = %s",
+            path,
         )
         size = one(conn, "SELECT pg_relation_size('spaced')")
         assert row.relation_name == "public.spaced"
@@ -1767,7 +1792,8 @@ def test_descriptors_are_used_again(new_cluster: New) -> None:
     with server.connect() as conn, server.connect() as w:
         for row in rows(
             conn,
-            "SELECT relname, pg_relation_filepath(oid) AS path FROM pg_class WHERE relname ~ '^f[0-9]+$'",
+            "SELECT relname, pg_relation_filepath(oid) AS path FROM pg_class "
+            "WHERE relname ~ '^f[0-9]+$'",
         ):
             if int(row.relname[1:]) <= number - 100:
                 paths[row.relname] = row.path
@@ -1807,7 +1833,9 @@ def test_descriptors_are_used_again(new_cluster: New) -> None:
                 for path, stat in found.items()
                 if truth[path] != stat.bytes_read // 8192
             }
-            bad |= {path: (count, 0) for path, count in truth.items() if path not in found and count}
+            bad |= {
+                path: (count, 0) for path, count in truth.items() if path not in found and count
+            }
             for path, stat in found.items():
                 if path not in there and not truth[path] and stat.misc:
                     bad[path] = (-1, stat.misc)

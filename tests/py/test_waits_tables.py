@@ -6,6 +6,7 @@ import contextlib
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -354,7 +355,15 @@ def test_deferred_foreign_key(
     assert len(reads) > 20 and len(syncs) == 1
     assert commit.timer_end >= lock.timer_end, "it ended before the check did"
     assert {event.nesting_event_level for event in checks} <= {1}
-    assert all(belongs(row, commit, events) for row in (lock, *reads, *syncs))
+    # nested in the transaction, as in MySQL, where the transaction began inside the statement
+    between = rows(
+        observer,
+        "SELECT event_id, nesting_event_id FROM performance_schema.events_transactions_history"
+        " WHERE thread_id = %s AND nesting_event_type = 'STATEMENT'",
+        w.thread_id,
+    )
+    inner = [*events, *(SimpleNamespace(event_id=t[0], nesting_event_id=t[1]) for t in between)]
+    assert all(belongs(row, commit, inner) for row in (lock, *reads, *syncs))
     assert commit.lock_time == lock.timer_wait
     found = digest_waits(observer, commit.digest)
     for name in (READ, lock.event_name):
