@@ -22,7 +22,8 @@ static const PfsColumn call_columns[] = {
 	{"patched", "Do calls pass through this extension, in the reader's own process?", PFS_COLUMN_YES_NO,
 	offsetof(CallRow, patched), 0},
 	{"state", "How that was done, or why it was not", PFS_COLUMN_TEXT, offsetof(CallRow, state), 0},
-	{"calls", "Calls that were observed since start, in all processes and from whichever object",
+	{"calls", "Calls that were observed since start, in all processes and from whichever object; "
+	"a process that never idles tells of its calls 64 by 64",
 	PFS_COLUMN_U64, offsetof(CallRow, calls), 0},
 };
 PFS_GROUP(call_group, call_columns);

@@ -63,6 +63,13 @@ status_scan(PfsScan *scan)
 				"Transactions kept per thread");
 	emit_status(scan, "events_transactions_history_long_size", sizes->transactions_history_long,
 				"Transactions kept for the server");
+	emit_status(scan, "events_waits_history_size", sizes->waits_history, "Waits kept per thread");
+	emit_status(scan, "events_waits_history_long_size", sizes->waits_history_long,
+				"Waits kept for the server");
+	emit_status(scan, "lock_waits_history_long_size", sizes->lock_waits_history,
+				"Lock waits kept with both statements");
+	emit_status(scan, "max_file_instances", sizes->files, "Rows of file_instances");
+	emit_status(scan, "max_table_instances", sizes->tables, "Tables and indexes that are told apart");
 	emit_status(scan, "max_statement_stack", sizes->statement_stack, "Nested statements kept as rows");
 	emit_status(scan, "max_sql_text_length", sizes->sql_text_length, "Bytes kept of a statement");
 	emit_status(scan, "max_digest_length", sizes->digest_length,

@@ -10,6 +10,7 @@
 #include "miscadmin.h"
 #include "pg/pg_arena.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 
 #define PREFIX "performance_schema."
 
@@ -169,49 +170,74 @@ pfs_guc_define(void)
 	MarkGUCPrefixReserved("performance_schema");
 }
 
-typedef struct ApplyState
-{
-	PfsArena   *arena;
-	size_t		length[1024];	/* of the longest pattern that set this instrument */
-} ApplyState;
+/* The rules of the setting, parsed once in the postmaster and inherited. */
+static InstrumentRule *rules = NULL;
+static int	rule_count = 0;
 
 static void
-apply_rule(const InstrumentRule *rule, void *arg)
+keep_rule(const InstrumentRule *rule, void *arg)
 {
-	ApplyState *state = arg;
-	size_t		length = strlen(rule->pattern);
-	bool		matched = false;
+	rules = rules == NULL ? palloc(sizeof(*rules))
+		: repalloc(rules, sizeof(*rules) * (size_t) (rule_count + 1));
+	rules[rule_count++] = *rule;
+}
 
-	for (uint32 i = 0; i < state->arena->instrument_count && i < lengthof(state->length); i++)
-	{
-		PfsInstrument *instrument = pfs_instrument(state->arena, i);
+/* The longest pattern wins, and of equally long ones the last. */
+static const InstrumentRule *
+rule_for(const char *name)
+{
+	const InstrumentRule *best = NULL;
 
-		if (!pfs_like(rule->pattern, instrument->name))
-			continue;
-		matched = true;
-		if (length < state->length[i])
-			continue;
-		state->length[i] = length;
-		pfs_set_instrument(state->arena, instrument, rule->enabled, rule->timed);
-	}
-	if (!matched)
-		ereport(WARNING,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("no instrument matches \"%s\" in performance_schema.instrument",
-						rule->pattern)));
+	for (int i = 0; i < rule_count; i++)
+		if (pfs_like(rules[i].pattern, name) &&
+			(best == NULL || strlen(rules[i].pattern) >= strlen(best->pattern)))
+			best = &rules[i];
+	return best;
+}
+
+void
+pfs_guc_apply_later(PfsArena *arena, PfsInstrument *instrument)
+{
+	const InstrumentRule *rule = rule_for(instrument->name);
+
+	if (rule != NULL)
+		pfs_set_instrument(arena, instrument, rule->enabled, rule->timed);
+}
+
+static bool
+matches_any(PfsArena *arena, const char *pattern)
+{
+	for (uint32 i = 0; i < arena->instrument_count; i++)
+		if (pfs_like(pattern, pfs_instrument(arena, i)->name))
+			return true;
+	return false;
+}
+
+static void
+apply_rules(PfsArena *arena)
+{
+	MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
+	char	   *bad;
+	const char *why;
+
+	rule_count = 0;				/* the arena is made again after a crash */
+	if (pfs_guc_instrument != NULL)
+		each_rule(pfs_guc_instrument, keep_rule, NULL, &bad, &why);
+	MemoryContextSwitchTo(caller);
+	for (uint32 i = 0; rule_count > 0 && i < arena->instrument_count; i++)
+		pfs_guc_apply_later(arena, pfs_instrument(arena, i));
+	for (int i = 0; i < rule_count; i++)
+		if (!matches_any(arena, rules[i].pattern))
+			ereport(WARNING,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("no instrument matches \"%s\" in performance_schema.instrument",
+							rules[i].pattern)));
 }
 
 void
 pfs_guc_apply(PfsArena *arena)
 {
-	ApplyState *state = palloc0(sizeof(ApplyState));
-	char	   *bad;
-	const char *why;
-
-	state->arena = arena;
-	if (pfs_guc_instrument != NULL)
-		each_rule(pfs_guc_instrument, apply_rule, state, &bad, &why);
-	pfree(state);
+	apply_rules(arena);
 	for (int i = 0; i < PFS_CONSUMERS; i++)
 		pfs_set_consumer(arena, i, consumer_on[i]);
 	assign_sample_age(pfs_guc_max_digest_sample_age, NULL);

@@ -28,6 +28,9 @@ enum
 /* Defines all settings.  From _PG_init; preloading = false defines them as far as a session may. */
 extern void pfs_guc_define(void);
 
+/* Applies performance_schema.instrument to an instrument that came later.  Allocates nothing. */
+extern void pfs_guc_apply_later(PfsArena *arena, PfsInstrument *instrument);
+
 /* Applies performance_schema.instrument and .consumer_* to a fresh arena.  Postmaster. */
 extern void pfs_guc_apply(PfsArena *arena);
 

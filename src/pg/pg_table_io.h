@@ -209,6 +209,13 @@ extern uint64 pfs_pg_timed_free;
 extern const ExecProcNodeMtd pfs_pg_timed_calls[PFS_PG_TIMED_NODES];
 
 extern void pfs_pg_time_shared(PfsPgTimes *times, PlanState *node, PfsPgTimeRole role);
+/* A sampled call that lost its processor must not make more time than has passed. */
+static inline int64
+pfs_pg_time_possible(const PfsPgTimed *timed)
+{
+	return timed->block <= 4 ? timed->ticks : Min(timed->ticks, (int64) (pfs_now() - timed->start));
+}
+
 extern void pfs_pg_time_harvest_shared(PfsPgTimes *times, PfsPgTimed *timed);
 
 static inline void
@@ -260,7 +267,7 @@ pfs_pg_time_harvest(PfsPgTimes *times)
 			pfs_pg_time_harvest_shared(times, timed);
 			continue;
 		}
-		timed->table->ticks += timed->ticks;
+		timed->table->ticks += pfs_pg_time_possible(timed);
 		if (timed->table->start == 0)
 			timed->table->start = timed->start;
 		timed->ticks = 0;

@@ -84,6 +84,7 @@ find_pending_head(void)
 			return;
 		}
 	}
+	elog(DEBUG1, "performance_schema does not see the rows of utility statements and failed queries");
 }
 
 /* Next relation behind a place in the list; NULL at the end.  The server's own tables are left out. */

@@ -129,7 +129,7 @@ pfs_pg_time_harvest_shared(PfsPgTimes *times, PfsPgTimed *timed)
 
 	if (timed->role != PFS_PG_TIME_OTHER)
 	{
-		*ticks += timed->ticks;
+		*ticks += pfs_pg_time_possible(timed);
 		*start = *start == 0 ? timed->start : Min(*start, timed->start);
 	}
 	timed->ticks = 0;

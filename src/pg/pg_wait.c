@@ -41,6 +41,7 @@ static LongWait lock_wait;
 static LongWait idle_wait;
 static LongWait lwlock_wait;
 static bool idle = false;		/* the client has been told that we are ready */
+static bool missed_files = false;	/* something was opened or closed unseen */
 
 /*
  * Ends of LWLock waits that are not accounted for yet: the lock is not held yet at that moment, and
@@ -362,7 +363,16 @@ begin(PfsCall *call)
 	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach_in_call())
 		return false;
 	if (!pfs_load(&pfs_session.thread->instrumented) || is_inner(call) || pfs_session.busy)
+	{
+		if ((call_effects[call->number] & EFFECT_ON_FILES) != 0)
+			missed_files = true;
 		return false;
+	}
+	if (pfs_unlikely(missed_files))
+	{
+		missed_files = false;
+		pfs_pg_fd_forget_all();
+	}
 	active = call;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (pfs_unlikely(++calls_untold[call->number] >= CALLS_UNTOLD_MAX))

@@ -10,6 +10,7 @@
 #include "core/rollup.h"
 #include "pg/pg_arena.h"
 #include "pg/pg_compat.h"
+#include "pg/pg_guc.h"
 #include "pg/pg_wait.h"
 #include "utils/wait_event.h"
 
@@ -154,6 +155,8 @@ register_later(uint32 code)
 			name = number;
 		}
 		wait = register_code(pfs_arena, class, code, name);
+		if (wait != UINT32_MAX)
+			pfs_guc_apply_later(pfs_arena, pfs_wait_instrument(pfs_arena, wait));
 		if (name == number)
 		{
 			nameless_wait = wait;

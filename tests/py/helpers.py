@@ -119,6 +119,24 @@ def instruments(conn: Any, pattern: str, enabled: str, timed: str | None = None)
         conn.execute(switch, (pattern, "YES", "YES"))
 
 
+def background_off(conn: Any) -> None:
+    """Background processes and new threads record nothing from now on.
+
+    A wait that lasts is still recorded when it ends: a reload wakes all of them once.
+    """
+    conn.execute("SELECT performance_schema.set_thread_classes('%', false)")
+    conn.execute(
+        "UPDATE performance_schema.threads SET instrumented = 'NO' WHERE type = 'BACKGROUND'"
+    )
+    conn.execute("SELECT pg_reload_conf()")
+    lasting = (
+        "SELECT count(*) FROM performance_schema.events_waits_current "
+        "JOIN performance_schema.threads USING (thread_id) "
+        "WHERE type = 'BACKGROUND' AND end_event_id IS NULL"
+    )
+    wait_until(lambda: one(conn, lasting) == 0, "no wait of a background process lasts")
+
+
 # --- waiting ----------------------------------------------------------------------------------
 
 

@@ -1,8 +1,8 @@
 """Every table against its descriptor: columns, comments, rights, hand-down of equality, TRUNCATE.
 
 Three sources are compared: the catalogue of a server, what the generator prints as JSON, and
-docs/tables.md. The server is quiet while it is read: autovacuum is off, background processes and the
-observer's own session are not instrumented, so that two readings of a table can be compared.
+docs/tables.md. The server is quiet while it is read: autovacuum is off, background processes and
+the observer's own session are not instrumented, so that two readings of a table can be compared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from typing import Any
 
 import pytest
 from conftest import close_cluster, open_cluster
-from helpers import ROOT, Table, everything_on, one, rows, tables, thread_of, wait_for_state
+from helpers import (
+    ROOT,
+    Table,
+    background_off,
+    everything_on,
+    one,
+    rows,
+    tables,
+    thread_of,
+    wait_for_state,
+)
 from psycopg import errors, sql
 
 GENERATOR = ROOT / "build" / "gen" / "pfs_gen"
@@ -56,10 +66,7 @@ def server(pg_config: str) -> Iterator[Any]:
     sessions[0].execute("BEGIN")
     with made.connect() as admin:
         provoke_waits(sessions[1], sessions[2], admin)
-        admin.execute("SELECT performance_schema.set_thread_classes('%', false)")
-        admin.execute(
-            "UPDATE performance_schema.threads SET instrumented = 'NO' WHERE type = 'BACKGROUND'"
-        )
+        background_off(admin)
     yield made
     for session in sessions:
         session.close()

@@ -145,7 +145,7 @@ def test_only_built_classes_are_recorded(reduced: tuple[Any, set[str]], reduced_
 
 
 def test_waits_left_out_patch_nothing(reduced: tuple[Any, set[str]], reduced_conn: Any) -> None:
-    """No import slot of the server is changed, no sampler runs, and files and tables have no rows."""
+    """No import slot of the server is changed, no sampler runs, files and tables have no rows."""
     built = "wait" in reduced[1]
     load(reduced_conn)
     patched = "SELECT count(*) FROM performance_schema.interposed_calls WHERE patched = 'YES'"

@@ -161,7 +161,7 @@ LOCK_WAITS = (
 def test_lock_waits_of_others(
     cluster: Any, conn: Any, plain: Any, monitor: Any, waiting: str, blocking: str
 ) -> None:
-    """A wait is a row for who may see the waiting user; the blocker's text, for who may see both."""
+    """A row is for who may see the waiting user; the blocker's text, for who may see both."""
     conn.execute("TRUNCATE performance_schema.lock_waits_history_long")
     with (
         Waiter(cluster, conn, user=waiting) as waiter,

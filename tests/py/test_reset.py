@@ -25,7 +25,7 @@ from wait_helpers import Waiter, alone
 
 STATEMENTS = "performance_schema.events_statements_summary"
 WAITS = re.compile("waits_|^(file|socket|objects)_")
-"""Tables of waits: all processes of a server fill them, so they have a quiet server of their own."""
+"""Tables of waits: all processes of a server fill them, so they get a quiet server of their own."""
 
 
 @pytest.fixture

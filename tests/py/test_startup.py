@@ -13,7 +13,7 @@ from helpers import name_counts, one, rows, status, tables, thread_of, truncatab
 New = Callable[..., Any]
 MB = 1024 * 1024
 OFF_AT_START = re.compile(r"wait/(?!io/file/|io/table/|lock/)")
-"""Instruments that are off by default: waits but for those on files, tables and heavyweight locks."""
+"""Instruments that are off by default: waits but for files, tables and heavyweight locks."""
 CONSUMERS_OFF_AT_START = {
     "events_statements_history_long",
     "events_transactions_history_long",

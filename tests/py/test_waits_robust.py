@@ -882,7 +882,7 @@ def test_256_clients(new_cluster: New) -> None:
 
     def bench(clients: int, *options: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [server.bindir / "pgbench", "-n", "-f", script, "-c", f"{clients}", "-j", "2", *options],
+            [server.bindir / "pgbench", "-n", "-f", script, "-c", f"{clients}", "-j2", *options],
             env=server.client_env(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
 
