@@ -238,11 +238,12 @@ pfs_history_lock_wait(PfsSession *session, const PfsLockWait *wait)
 }
 
 bool
-pfs_statement_read(PfsArena *arena, PfsThread *thread, uint32_t place, PfsStatementEvent *to,
-				   size_t bytes)
+pfs_statement_try_read(PfsArena *arena, PfsThread *thread, uint32_t place, PfsStatementEvent *to,
+					   size_t bytes, bool *stable)
 {
 	uint32_t	slots = arena->sizes.statement_stack + arena->sizes.statements_history;
 
+	*stable = true;
 	for (int i = 0; i < PFS_READ_RETRIES; i++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
@@ -254,8 +255,20 @@ pfs_statement_read(PfsArena *arena, PfsThread *thread, uint32_t place, PfsStatem
 			return slot < slots && to->head.state != PFS_EVENT_EMPTY;
 		pfs_cpu_pause();
 	}
-	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
+	*stable = false;
 	return false;
+}
+
+bool
+pfs_statement_read(PfsArena *arena, PfsThread *thread, uint32_t place, PfsStatementEvent *to,
+				   size_t bytes)
+{
+	bool		stable;
+	bool		found = pfs_statement_try_read(arena, thread, place, to, bytes, &stable);
+
+	if (!stable)
+		pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
+	return found;
 }
 
 /* Texts are good unless the ring has been claimed past them. */

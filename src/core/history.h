@@ -95,6 +95,10 @@ extern void pfs_history_lock_wait(PfsSession *session, const PfsLockWait *wait);
 extern bool pfs_statement_read(PfsArena *arena, PfsThread *thread, uint32_t place,
 							   PfsStatementEvent *to, size_t bytes);
 
+/* The same, and counts no loss; *stable tells whether false means "nothing there". */
+extern bool pfs_statement_try_read(PfsArena *arena, PfsThread *thread, uint32_t place,
+								   PfsStatementEvent *to, size_t bytes, bool *stable);
+
 /* Row at a position of a long ring, copied whole; false when it is empty, or (counted) unstable. */
 extern bool pfs_long_statement_read(PfsArena *arena, uint32_t row, PfsStatementEvent *event,
 									char *text);

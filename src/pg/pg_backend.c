@@ -151,7 +151,7 @@ attach(bool patient)
 	if (pfs_session.thread == NULL)
 		return false;
 	on_shmem_exit(pfs_pg_detach, (Datum) 0);
-	if (MyProcPort != NULL)
+	if (PFS_BUILT_WAITS && MyProcPort != NULL)
 		describe_socket(&pfs_session.thread->socket, host);
 	pfs_pg_wait_attach();
 	return true;

@@ -188,7 +188,7 @@ begin_idle(void)
 }
 
 /* What else a call means, whatever the server waits for. */
-#define EFFECT_ON_FILES 0x01	/* opens, closes or deletes */
+#define EFFECT_ON_FILES 0x01	/* opens, closes, deletes or renames */
 #define EFFECT_ON_IDLE 0x02		/* may bring the client's next command */
 #define EFFECT_ON_LATCH 0x04	/* may only empty a latch's descriptor */
 
@@ -204,6 +204,7 @@ find_effects(void)
 			case PFS_OPERATION_CREATE:
 			case PFS_OPERATION_CLOSE:
 			case PFS_OPERATION_DELETE:
+			case PFS_OPERATION_RENAME:
 			case PFS_OPERATION_PROCESS: /* pclose */
 				call_effects[i] = EFFECT_ON_FILES;
 				break;
@@ -211,7 +212,8 @@ find_effects(void)
 				call_effects[i] = EFFECT_ON_IDLE;
 				break;
 			default:
-				call_effects[i] = i == PFS_CALL_read ? EFFECT_ON_LATCH : 0;
+				call_effects[i] = i == PFS_CALL_read ? EFFECT_ON_LATCH
+					: i == PFS_CALL_rmdir ? EFFECT_ON_FILES : 0;
 				break;
 		}
 }
@@ -400,7 +402,9 @@ note_file(const PfsCall *call, int64_t result)
 
 	if (result < 0 || call->path == NULL)
 		return;
-	if (operation == PFS_OPERATION_DELETE)
+	/* the name is gone; what a rename has moved keeps its descriptors */
+	if (operation == PFS_OPERATION_DELETE || operation == PFS_OPERATION_RENAME ||
+		call->number == PFS_CALL_rmdir)
 		pfs_file_forget(pfs_arena, call->path, strlen(call->path));
 	else if ((operation == PFS_OPERATION_OPEN || operation == PFS_OPERATION_CREATE) &&
 			 call_returns_fd(call->number))

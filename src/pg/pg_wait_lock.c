@@ -94,8 +94,16 @@ describe_blocker(int slot, uint32 pid)
 	history.blocking_user = pfs_load(&thread->user);
 	for (uint32 place = 0; place < pfs_arena->sizes.statement_stack; place++)
 	{
-		if (!pfs_statement_read(pfs_arena, thread, place, &copy.event,
-								sizeof(PfsStatementEvent) + kept) || copy.event.level != 0)
+		bool		stable;
+		bool		found = pfs_statement_try_read(pfs_arena, thread, place, &copy.event,
+												   sizeof(PfsStatementEvent) + kept, &stable);
+
+		if (!stable)
+		{
+			pfs_lose(pfs_arena, PFS_LOSS_LOCK_WAITS);	/* it stands still in the middle of a record */
+			return;
+		}
+		if (!found || copy.event.level != 0)
 			continue;
 		history.blocking_statement_id = copy.event.statement_id;
 		history.blocking_query_id = copy.event.query_id;

@@ -487,7 +487,6 @@ def test_results_larger_than_work_mem(new_cluster: New, connect: New) -> None:
         "events_statements_history_long",
         "events_statements_summary_by_digest",
         "events_waits_history_long",
-        "events_waits_summary_by_digest",
     }
 
 
