@@ -193,7 +193,10 @@ QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def can_strace() -> bool:
-    return os.geteuid() == 0 and shutil.which("strace") is not None
+    if os.geteuid() != 0 or shutil.which("strace") is None:
+        return False
+    tried = subprocess.run(["strace", "-o", "/dev/null", "true"], check=False, capture_output=True)
+    return tried.returncode == 0  # containers may forbid it
 
 
 def path_of(name: str, rest: str, result: str, tail: str) -> str | None:
