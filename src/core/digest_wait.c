@@ -60,26 +60,45 @@ link_of(PfsArena *arena, PfsDigest *digest, uint32_t wait)
 }
 
 #define EPOCH_BUSY UINT32_MAX
+#define TRIES 2000
 
-/* After a TRUNCATE the first who folds empties the link. */
-static bool
-renew(PfsArena *arena, PfsDigestWait *link)
+/* Takes a link for writing; its epoch, or EPOCH_BUSY: somebody was preempted in it. */
+static uint32_t
+take(PfsDigestWait *link)
 {
-	for (int i = 0; i < 1000; i++)
+	for (int i = 0; i < TRIES; i++)
 	{
 		uint32_t	epoch = pfs_load_acquire(&link->epoch);
 
-		if (epoch != EPOCH_BUSY && counts(arena, epoch))
-			return true;
 		if (epoch != EPOCH_BUSY && pfs_cas32(&link->epoch, epoch, EPOCH_BUSY))
-		{
-			pfs_zero_words(&link->stat, sizeof(link->stat));
-			pfs_store_release(&link->epoch, pfs_load_acquire(&arena->reset_now));
-			return true;
-		}
+			return epoch;
 		pfs_cpu_pause();
 	}
-	return false;
+	return EPOCH_BUSY;
+}
+
+/*
+ * Adds a cell to its link.  What a TRUNCATE has voided meanwhile is left out: while the link is
+ * taken nobody can renew it, so old content only ever joins content that is as old.
+ */
+static bool
+add_to_link(PfsArena *arena, PfsDigestWait *link, const PfsDigestWait *cell)
+{
+	uint32_t	epoch = take(link);
+
+	if (epoch == EPOCH_BUSY)
+		return false;
+	if (counts(arena, cell->epoch))
+	{
+		if (!counts(arena, epoch))
+		{
+			pfs_zero_words(&link->stat, sizeof(link->stat));
+			epoch = pfs_load_acquire(&arena->reset_now);
+		}
+		pfs_timer_stat_merge(&link->stat, &cell->stat);
+	}
+	pfs_store_release(&link->epoch, epoch);
+	return true;
 }
 
 static void
@@ -96,14 +115,7 @@ fold(PfsArena *arena, PfsThread *thread, PfsDigestWait *cell)
 	{
 		PfsDigestWait *link = link_of(arena, digest, cell->wait);
 
-		kept = link != NULL && renew(arena, link);
-		if (kept)
-		{
-			pfs_add_shared(&link->stat.count, cell->stat.count);
-			pfs_add_shared(&link->stat.sum, cell->stat.sum);
-			pfs_raise_to(&link->stat.min_inverted, cell->stat.min_inverted);
-			pfs_raise_to(&link->stat.max, cell->stat.max);
-		}
+		kept = link != NULL && add_to_link(arena, link, cell);
 	}
 	pfs_digest_unpin(digest);
 	if (!kept)
