@@ -84,6 +84,7 @@ $(BUILD)/$(1)/libpfs_interpose.so: $(INTERPOSE_SOURCES) $(INTERPOSE_HEADERS) $(C
 $(BUILD)/$(1)/lib%.so: tests/unit/interpose/%.c
 	@mkdir -p $$(@D)
 	$(HOST_CC) $(LIBRARY_FLAGS) $(2) -o $$@ $$<
+.PRECIOUS: $(BUILD)/$(1)/lib%.so # the programs load them
 $(BUILD)/$(1)/libpq.so.99: tests/unit/interpose/libpq.c
 	@mkdir -p $$(@D)
 	$(HOST_CC) $(LIBRARY_FLAGS) $(2) -Wl,-soname,libpq.so.99 -o $$@ $$<
