@@ -13,8 +13,8 @@ Nanoseconds per wait: tests/bench/wait_loop.c makes the cheapest system call tha
   all       the same with events_waits_current, _history and _history_long
 
 "unpatched" compares a server with wait_timing = off in alternating blocks: what a patched slot costs
-while nothing is on. Throughput: sysbench oltp_read_write (4 threads, unix socket) runs on while every
-instrument and consumer is switched on and off in windows of 0.5 s, the first 50 ms of each not counted;
+while nothing is on. Throughput: sysbench oltp_read_write (4 threads, unix socket) runs on while
+instruments and consumers are switched on and off in windows of 0.5 s, the first 50 ms of each not counted;
 work done is transaction ids taken. The ratio on / off has a bootstrap 95 % interval.
 Errors: ClusterError with the failed program's output; nothing is left running.
 """
@@ -115,12 +115,31 @@ def measure_ns(pg_config: str, blocks: int) -> dict[str, Any]:
     return results
 
 
-def measure_throughput(pg_config: str, windows: int) -> dict[str, Any]:
-    """Pairs of windows, everything on and everything off."""
-    on = [
+ALL_ON = [
+    "SELECT performance_schema.set_instruments('%', true, true)",
+    "SELECT performance_schema.set_consumers('%', true)",
+]
+LOAD_MODES = {
+    "everything": ALL_ON,
+    "everything but cpu": [
+        *ALL_ON,
+        "SELECT performance_schema.set_consumers('events_statements_cpu', false)",
+    ],
+    "default": [
         "SELECT performance_schema.set_instruments('%', true, true)",
+        "SELECT performance_schema.set_instruments(p, false) FROM unnest(ARRAY['wait/synch/%',"
+        " 'wait/io/socket/%', 'wait/ipc/%', 'wait/timeout/%', 'wait/activity/%', 'wait/other/%',"
+        " 'wait/extension/%']) p",
         "SELECT performance_schema.set_consumers('%', true)",
-    ]
+        "SELECT performance_schema.set_consumers(p, false) FROM unnest(ARRAY['%long',"
+        " 'events_waits%', '%cpu']) p",
+    ],
+}
+
+
+def measure_throughput(pg_config: str, windows: int, mode: str) -> dict[str, Any]:
+    """Pairs of windows, this mode and everything off."""
+    on = LOAD_MODES[mode]
     off = ["SELECT performance_schema.set_instruments('%', false)"]
     rng = random.Random(3)
     conf = {
@@ -180,7 +199,7 @@ def measure_throughput(pg_config: str, windows: int) -> dict[str, Any]:
         "pairs": [[round(a, 1), round(b, 1)] for a, b in pairs],
     }
     print(
-        f"sysbench, everything on / off: {result['ratio']} [{result['low']}, {result['high']}],"
+        f"sysbench, {mode} / off: {result['ratio']} [{result['low']}, {result['high']}],"
         f" {result['tps_off']} transactions/s, lost: {result['lost']}"
     )
     return result
@@ -196,7 +215,10 @@ def main() -> None:
     results: dict[str, Any] = {"machine": platform.uname()._asdict(), "calls_per_block": CALLS}
     results["ns"] = measure_ns(arguments.pg_config, arguments.blocks)
     if arguments.windows > 0:
-        results["throughput"] = measure_throughput(arguments.pg_config, arguments.windows)
+        results["throughput"] = {
+            mode: measure_throughput(arguments.pg_config, arguments.windows, mode)
+            for mode in LOAD_MODES
+        }
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(results) + "\n")
 
