@@ -21,12 +21,6 @@ typedef struct PfsLongStatement
 	PfsStatementEvent event;
 } PfsLongStatement;
 
-typedef struct PfsLongTransaction
-{
-	uint64_t	stamp;
-	PfsTransactionEvent event;
-} PfsLongTransaction;
-
 typedef struct PfsLongWait
 {
 	uint64_t	stamp;

@@ -163,6 +163,9 @@ extern size_t pfs_file_key(const char *path, size_t length, char *key, bool *sha
 /* Absolute path of the data directory, without a slash at its end; set by the host, NULL = none. */
 extern const char *pfs_data_directory;
 
+/* A path from there, if it leads there, and without "./"; a part of the text given. */
+extern const char *pfs_file_relative(const char *text);
+
 /* Names of a table as its sessions know it; renews what rename has changed. */
 extern void pfs_table_name(PfsArena *arena, uint32_t row, uint32_t use, PfsRef name, PfsRef index);
 

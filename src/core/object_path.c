@@ -148,6 +148,12 @@ relative(Path path)
 	return path;
 }
 
+const char *
+pfs_file_relative(const char *text)
+{
+	return relative((Path) {text, strlen(text)}).text;
+}
+
 size_t
 pfs_file_key(const char *text, size_t length, char *key, bool *shared)
 {

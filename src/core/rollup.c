@@ -34,7 +34,8 @@ pfs_cell_family(const PfsArena *arena, uint32_t number)
 		return PFS_FAMILY_STATEMENTS;
 	if (number < pfs_wait_cell_number(arena, 0))
 		return PFS_FAMILY_ERRORS;
-	return pfs_wait_family(pfs_wait_instrument(arena, number - pfs_wait_cell_number(arena, 0)));
+	return pfs_wait_family(pfs_wait_instrument(arena, number -
+											   pfs_wait_cell_number(arena, 0))->kind);
 }
 
 static bool
@@ -181,7 +182,7 @@ void
 pfs_rollup_add_wait(PfsArena *arena, uint32_t account_row, uint32_t wait, const PfsTimerStat *stat,
 					uint32_t epoch)
 {
-	PfsFamily	family = pfs_wait_family(pfs_wait_instrument(arena, wait));
+	PfsFamily	family = pfs_wait_family(pfs_wait_instrument(arena, wait)->kind);
 	PfsIoStat	io = {.part[PFS_IO_MISC] = *stat};
 
 	move_up(arena, account_row, family, pfs_wait_cell_number(arena, wait),

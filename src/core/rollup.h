@@ -25,10 +25,10 @@ extern void pfs_stat_merge(PfsFamily family, void *to, const void *from);
 extern PfsFamily pfs_cell_family(const PfsArena *arena, uint32_t number);
 
 static inline PfsFamily
-pfs_wait_family(const PfsInstrument *wait)
+pfs_wait_family(PfsWaitKind kind)
 {
-	return wait->kind == PFS_WAIT_FILE ? PFS_FAMILY_FILES
-		: wait->kind == PFS_WAIT_SOCKET ? PFS_FAMILY_SOCKETS : PFS_FAMILY_WAITS;
+	return kind == PFS_WAIT_FILE ? PFS_FAMILY_FILES
+		: kind == PFS_WAIT_SOCKET ? PFS_FAMILY_SOCKETS : PFS_FAMILY_WAITS;
 }
 
 /* Levels at which content that began at this epoch counts. */

@@ -109,9 +109,8 @@ add_row(DigestCollector *c, uint32_t number)
 	}
 }
 
-/* What moved from cells into rows so far; single buckets matter where rows show buckets. */
-static uint64_t
-folds(const PfsArena *arena, bool buckets)
+uint64_t
+pfs_digest_folds(const PfsArena *arena, bool buckets)
 {
 	uint64_t	sum = 0;
 
@@ -160,13 +159,13 @@ collect(DigestCollector *c, PfsScan *scan, bool buckets)
 	c->sum = scan->alloc(scan, c->rows * sizeof(DigestSum *));
 	for (int i = 0; i < FOLD_RETRIES; i++)
 	{
-		uint64_t	before = folds(arena, buckets);
+		uint64_t	before = pfs_digest_folds(arena, buckets);
 
 		if (i > 0)
 			clear(c);
 		collect_once(c);
 		pfs_fence();
-		if (folds(arena, buckets) == before)
+		if (pfs_digest_folds(arena, buckets) == before)
 			return;
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);

@@ -42,6 +42,9 @@ extern bool pfs_scan_sees_user(const PfsScan *scan, PfsRef user);
 extern bool pfs_read_thread(PfsArena *arena, PfsThread *thread, void *to, const void *from,
 							size_t bytes);
 
+/* What moved from cells into rows so far; single buckets matter where rows show buckets. */
+extern uint64_t pfs_digest_folds(const PfsArena *arena, bool buckets);
+
 /* YES / NO in an edit; false when it is neither. */
 extern bool pfs_parse_yes_no(const char *text, uint8_t *value);
 

@@ -373,7 +373,7 @@ event_name(const Collector *c, uint32_t number)
 	if (c->subject == SUBJECT_STATEMENTS)
 		return pfs_statement_instrument(arena, number)->name;
 	instrument = pfs_wait_instrument(arena, number - pfs_wait_cell_number(arena, 0));
-	return is_of_subject(c, pfs_wait_family(instrument)) ? instrument->name : NULL;
+	return is_of_subject(c, pfs_wait_family(instrument->kind)) ? instrument->name : NULL;
 }
 
 /* Table I/O is no call: it is timed where rows are counted. */

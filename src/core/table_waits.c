@@ -2,7 +2,7 @@
  * table_waits.c
  *		events_waits_summary_by_digest, lock_waits_history_long.
  */
-#include "core/table_internal.h"
+#include "core/table_objects.h"
 
 #include "core/digest_wait.h"
 #include "core/history.h"
@@ -135,16 +135,6 @@ add_chains(Sums *sums)
 	return true;
 }
 
-static uint64_t
-folds(const PfsArena *arena)
-{
-	uint64_t	sum = 0;
-
-	for (uint32_t i = 0; i < arena->sizes.threads; i++)
-		sum += pfs_load_acquire(&pfs_thread(arena, i)->digest_folds);
-	return sum;
-}
-
 #define MOVE_RETRIES 8
 
 static void
@@ -155,7 +145,7 @@ digest_waits_scan(PfsScan *scan)
 
 	for (int i = 0; i < MOVE_RETRIES; i++)
 	{
-		uint64_t	before = folds(arena);
+		uint64_t	before = pfs_digest_folds(arena, false);
 
 		sums = scan->alloc(scan, sizeof(Sums));
 		sums->scan = scan;
@@ -164,7 +154,7 @@ digest_waits_scan(PfsScan *scan)
 		if (add_chains(sums))
 		{
 			pfs_fence();
-			if (folds(arena) == before)
+			if (pfs_digest_folds(arena, false) == before)
 				break;
 		}
 		if (i == MOVE_RETRIES - 1)
@@ -186,17 +176,11 @@ digest_waits_scan(PfsScan *scan)
 	}
 }
 
-static bool
-digest_waits_reset(PfsArena *arena, const PfsTable *table)
-{
-	return pfs_reset_events(arena, table->argument);
-}
-
 const PfsTable pfs_table_events_waits_summary_by_digest = {
 	.name = "events_waits_summary_by_digest",
 	.doc = "What the statements of each digest waited for, nested statements included; not in MySQL",
-	.groups = {&digest_wait_group},.argument = PFS_RESET_WAITS_BY_DIGEST,
-	.scan = digest_waits_scan,.reset = digest_waits_reset,
+	.groups = {&digest_wait_group},.argument = 1 << PFS_RESET_WAITS_BY_DIGEST,
+	.scan = digest_waits_scan,.reset = pfs_reset_points,
 };
 
 /* --- who waited for whom --- */
@@ -310,6 +294,6 @@ lock_waits_scan(PfsScan *scan)
 const PfsTable pfs_table_lock_waits_history_long = {
 	.name = "lock_waits_history_long",
 	.doc = "The last waits for heavyweight locks, with who stood in the way and both statements; not in MySQL",
-	.groups = {&lock_wait_group},.argument = PFS_RESET_LOCK_WAITS,
-	.scan = lock_waits_scan,.reset = digest_waits_reset,
+	.groups = {&lock_wait_group},.argument = 1 << PFS_RESET_LOCK_WAITS,
+	.scan = lock_waits_scan,.reset = pfs_reset_points,
 };

@@ -242,17 +242,10 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 	session->busy = busy;
 }
 
-static inline PfsFamily
-family_of(PfsWaitKind kind)
-{
-	return kind == PFS_WAIT_FILE ? PFS_FAMILY_FILES
-		: kind == PFS_WAIT_SOCKET ? PFS_FAMILY_SOCKETS : PFS_FAMILY_WAITS;
-}
-
 static void *
 find_cell(PfsSession *session, PfsWaitHot *hot)
 {
-	PfsFamily	family = family_of(hot->kind);
+	PfsFamily	family = pfs_wait_family(hot->kind);
 
 	hot->reset = pfs_load_acquire(&session->arena->reset_now);
 	hot->cell = pfs_cell(session->arena, session->thread, hot->scope, family,

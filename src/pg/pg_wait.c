@@ -68,16 +68,6 @@ typedef enum Meaning
 static const uint32_t asked_always = PFS_GATE_CALLS;	/* until a process has a thread */
 static const uint32_t asked_never = 0;
 
-/* Is the result of an open the new descriptor? */
-static bool
-call_returns_fd(uint32 number)
-{
-	const char *symbol = pfs_call_types[number].symbol;
-
-	return strncmp(symbol, "__open", 6) == 0 || strncmp(symbol, "creat", 5) == 0 ||
-		(strncmp(symbol, "open", 4) == 0 && strcmp(symbol, "opendir") != 0);
-}
-
 static inline bool
 is_wanted(uint32 wait)
 {
@@ -188,34 +178,43 @@ begin_idle(void)
 }
 
 /* What else a call means, whatever the server waits for. */
-#define EFFECT_ON_FILES 0x01	/* opens, closes, deletes or renames */
-#define EFFECT_ON_IDLE 0x02		/* may bring the client's next command */
-#define EFFECT_ON_LATCH 0x04	/* may only empty a latch's descriptor */
+#define EFFECT_OPENS 0x01		/* the result is a new descriptor of the path */
+#define EFFECT_CLOSES 0x02		/* the descriptor */
+#define EFFECT_FORGETS 0x04		/* the path is no name of a file any more */
+#define EFFECT_ON_FILES (EFFECT_OPENS | EFFECT_CLOSES | EFFECT_FORGETS)
+#define EFFECT_ON_IDLE 0x08		/* may bring the client's next command */
+#define EFFECT_ON_LATCH 0x10	/* may only empty a latch's descriptor */
 
 static uint8 call_effects[PFS_CALLS];
 
-static void
-find_effects(void)
+/* fopen and opendir keep their descriptors to themselves. */
+static bool
+gives_descriptor(const char *symbol)
 {
-	for (int i = 0; i < PFS_CALLS; i++)
-		switch (pfs_call_types[i].operation)
-		{
-			case PFS_OPERATION_OPEN:
-			case PFS_OPERATION_CREATE:
-			case PFS_OPERATION_CLOSE:
-			case PFS_OPERATION_DELETE:
-			case PFS_OPERATION_RENAME:
-			case PFS_OPERATION_PROCESS: /* pclose */
-				call_effects[i] = EFFECT_ON_FILES;
-				break;
-			case PFS_OPERATION_RECV:
-				call_effects[i] = EFFECT_ON_IDLE;
-				break;
-			default:
-				call_effects[i] = i == PFS_CALL_read ? EFFECT_ON_LATCH
-					: i == PFS_CALL_rmdir ? EFFECT_ON_FILES : 0;
-				break;
-		}
+	return strncmp(symbol, "__open", 6) == 0 || strncmp(symbol, "creat", 5) == 0 ||
+		(strncmp(symbol, "open", 4) == 0 && strcmp(symbol, "opendir") != 0);
+}
+
+static uint8
+effects_of(uint32 number)
+{
+	switch (pfs_call_types[number].operation)
+	{
+		case PFS_OPERATION_OPEN:
+		case PFS_OPERATION_CREATE:
+			return gives_descriptor(pfs_call_types[number].symbol) ? EFFECT_OPENS : 0;
+		case PFS_OPERATION_CLOSE:
+		case PFS_OPERATION_PROCESS: /* pclose */
+			return EFFECT_CLOSES;
+		case PFS_OPERATION_DELETE:
+		case PFS_OPERATION_RENAME:	/* what is open under the new name is known by the old one */
+			return EFFECT_FORGETS;
+		case PFS_OPERATION_RECV:
+			return EFFECT_ON_IDLE;
+		default:
+			return number == PFS_CALL_read ? EFFECT_ON_LATCH
+				: number == PFS_CALL_rmdir ? EFFECT_FORGETS : 0;
+	}
 }
 
 /* The end of a latch's wait: what woke it up is read from a descriptor of the server's own. */
@@ -223,6 +222,13 @@ static bool
 drains_latch(const PfsCall *call)
 {
 	return call->fd >= 0 && pfs_pg_fd(call->fd, true)->kind == PFS_PG_FD_OTHER;
+}
+
+static PfsWaitObject
+file_object(const PfsPgFd *file)
+{
+	return (PfsWaitObject) {.type = PFS_WAIT_OBJECT_FILE,.id = {file->row, file->use},
+		.instance = pfs_object_instance(pfs_arena, PFS_MAP_FILES, file->row, file->use)};
 }
 
 /*
@@ -248,8 +254,7 @@ describe(PfsCall *call, bool has_event)
 	if (pfs_likely(!shown))
 		return fd->wait;
 	if (fd->kind == PFS_PG_FD_FILE)
-		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_FILE,.id = {fd->row, fd->use},
-			.instance = pfs_object_instance(pfs_arena, PFS_MAP_FILES, fd->row, fd->use)};
+		call_wait.object = file_object(fd);
 	else if (fd->kind == PFS_PG_FD_CLIENT)
 		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET,
 			.instance = pfs_socket_instance(pfs_arena, pfs_session.thread,
@@ -321,6 +326,7 @@ StaticAssertDecl(PG_WAIT_LWLOCK < PG_WAIT_CLIENT && PG_WAIT_LOCK < PG_WAIT_CLIEN
 #define CALLS_UNTOLD_MAX 64
 
 static uint32 calls_untold[PFS_CALLS];
+static uint64 untold[(PFS_CALLS + 63) / 64];	/* bits of those that are not 0 */
 
 static void
 tell_calls(void)
@@ -337,9 +343,11 @@ tell_calls(void)
 		if (calls == NULL)
 			return;
 	}
-	for (int i = 0; i < PFS_CALLS; i++)
-		if (calls_untold[i] != 0)
+	for (size_t word = 0; word < lengthof(untold); word++)
+		for (; untold[word] != 0; untold[word] &= untold[word] - 1)
 		{
+			size_t		i = word * 64 + (size_t) __builtin_ctzll(untold[word]);
+
 			pfs_add(&calls[i], calls_untold[i]);
 			calls_untold[i] = 0;
 		}
@@ -377,10 +385,11 @@ begin(PfsCall *call)
 	}
 	active = call;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	untold[call->number / 64] |= UINT64CONST(1) << call->number % 64;
 	if (pfs_unlikely(++calls_untold[call->number] >= CALLS_UNTOLD_MAX))
 		tell_calls();
 	meaning = meaning_of(call);
-	if ((call_effects[call->number] & EFFECT_ON_FILES) != 0 && call->fd >= 0)
+	if ((call_effects[call->number] & EFFECT_CLOSES) != 0 && call->fd >= 0)
 		pfs_pg_fd_closing(call->fd);
 	if (meaning == MEANS_NOTHING && (call_effects[call->number] & EFFECT_ON_FILES) == 0 &&
 		!(idle && (call_effects[call->number] & EFFECT_ON_IDLE) != 0))
@@ -397,27 +406,21 @@ begin(PfsCall *call)
 static void
 note_file(const PfsCall *call, int64_t result)
 {
-	uint8		operation = pfs_call_types[call->number].operation;
+	uint8		effects = call_effects[call->number];
 	const PfsPgFd *opened;
 
 	if (result < 0 || call->path == NULL)
 		return;
-	/* the name is gone; what a rename has moved keeps its descriptors */
-	if (operation == PFS_OPERATION_DELETE || operation == PFS_OPERATION_RENAME ||
-		call->number == PFS_CALL_rmdir)
+	if ((effects & EFFECT_FORGETS) != 0)
 		pfs_file_forget(pfs_arena, call->path, strlen(call->path));
-	else if ((operation == PFS_OPERATION_OPEN || operation == PFS_OPERATION_CREATE) &&
-			 call_returns_fd(call->number))
-	{
-		opened = pfs_pg_fd_opened((int) result, call->path);
-		if (opened == NULL)
-			return;
-		call_wait.row = opened->row;
-		call_wait.use = opened->use;
-		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_FILE,
-			.id = {opened->row, opened->use},
-			.instance = pfs_object_instance(pfs_arena, PFS_MAP_FILES, opened->row, opened->use)};
-	}
+	if ((effects & EFFECT_OPENS) == 0)
+		return;
+	opened = pfs_pg_fd_opened((int) result, call->path);
+	if (opened == NULL)
+		return;
+	call_wait.row = opened->row;
+	call_wait.use = opened->use;
+	call_wait.object = file_object(opened);
 }
 
 static void
@@ -521,7 +524,8 @@ pfs_pg_wait_install(void)
 	if (realpath(DataDir, data_directory) != NULL)
 		pfs_data_directory = data_directory;
 	pfs_pg_lock_names_install();
-	find_effects();
+	for (uint32 i = 0; i < PFS_CALLS; i++)
+		call_effects[i] = effects_of(i);
 	if (!PFS_BUILT_WAITS || pfs_guc_wait_timing != PFS_TIMING_AUTO)
 		pfs_interpose_refuse();
 	else

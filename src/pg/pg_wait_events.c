@@ -124,7 +124,7 @@ pfs_pg_register_waits(PfsArena *arena)
 		pfs_register_wait(arena, own_waits[i].kind, own_waits[i].name, own_waits[i].doc, 0,
 						  own_waits[i].enabled);
 	for (size_t class = 0; class < lengthof(classes); class++)
-		for (uint32 id = 0; id < codes_of(class); id++)
+		for (uint32 id = 0; id < CODES_OF_A_CLASS; id++)
 		{
 			const char *name = event_name(classes[class].code | id);
 

@@ -46,14 +46,7 @@ pfs_pg_wait_of_path(const char *path)
 {
 	if (strstr(path, "pgsql_tmp") != NULL)
 		return PFS_PG_WAIT_TEMPORARY_FILE;
-	if (strncmp(path, "./", 2) == 0)
-		path += 2;
-	if (pfs_data_directory != NULL && path[0] == '/' &&
-		strncmp(path, pfs_data_directory, strlen(pfs_data_directory)) == 0)
-	{
-		path += strlen(pfs_data_directory);
-		path += path[0] == '/';
-	}
+	path = pfs_file_relative(path);
 	if (strncmp(path, "base/", 5) == 0 || strncmp(path, "global/", 7) == 0 ||
 		strncmp(path, "pg_tblspc/", 10) == 0)
 		return PFS_PG_WAIT_DATA_FILE;
