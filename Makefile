@@ -18,7 +18,7 @@ OBJS = $(CORE_SOURCES:.c=.o) $(INTERPOSE_SOURCES:.c=.o) $(SERVER_SOURCES:.c=.o)
 # PGXS is read only for goals that build for a server: the others need none (and PGXS has a `check` of
 # its own, which only says that it does nothing).
 SERVERLESS = help unit unit-asan unit-tsan gen gen-check compile-check bench-core bench-core-check \
-	bench-core-update clean
+	bench-core-update bench bench-smoke bench-compare bench-test clean
 GOALS := $(or $(MAKECMDGOALS),all)
 SERVER_GOALS := $(filter-out $(SERVERLESS) check,$(GOALS))
 
@@ -43,7 +43,9 @@ endif
 EXPORT_FLAG = -DPGDLLEXPORT='__attribute__((visibility("default")))'
 PG_CPPFLAGS = -Isrc $(EXPORT_FLAG) $(DISABLE_FLAGS)
 EXTRA_CLEAN = $(OBJS:.o=.d) $(OBJS:.o=.bc) .stamp-build build
-PG_CFLAGS = $(OUR_FLAGS) -MMD -MP
+# Optimised as a whole where the compiler can: a tenth fewer instructions for each event.
+LTO ?= -flto=auto -flto-partition=one
+PG_CFLAGS = $(OUR_FLAGS) -MMD -MP $(shell echo 'int x;' | $(CC) $(LTO) -shared -fPIC -x c -o /dev/null - 2>/dev/null && echo $(LTO))
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 ifeq ($(PGXS),)
 $(error $(PG_CONFIG) does not run or knows no PGXS)

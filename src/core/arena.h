@@ -159,8 +159,15 @@ typedef struct PfsArena
 	/* the switchboard: read by every hook, written by UPDATE and TRUNCATE only */
 	PFS_ALIGNED uint32_t gate;	/* PFS_GATE_*: what the consumers and instruments leave wanted */
 	uint32_t	consumers;		/* bit per consumer, as set */
-	uint32_t	setup_changes;	/* advances when an instrument or consumer changes */
-	uint32_t	reset_now;		/* number of resets so far; see rollup.h */
+	union
+	{
+		struct
+		{
+			uint32_t	setup_changes;	/* advances when a switch changes: instrument, consumer, thread */
+			uint32_t	reset_now;	/* number of resets so far; see rollup.h */
+		};
+		uint64_t	changes;	/* both: what a session remembers is void when they differ */
+	};
 	uint32_t	digest_generation;	/* resets of the digest table */
 	uint32_t	digest_histogram_generation;
 	uint32_t	calls_on;		/* advances when the observation of calls begins again */

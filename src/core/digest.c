@@ -69,7 +69,7 @@ find_cell(const PfsArena *arena, PfsThread *thread, uint64_t query_id, uint32_t 
 	return NULL;
 }
 
-uint32_t
+PFS_HOT uint32_t
 pfs_digest_find(const PfsArena *arena, PfsThread *thread, uint64_t query_id)
 {
 	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
@@ -444,7 +444,7 @@ is_sample(PfsArena *arena, PfsDigestCell *cell, PfsTicks wait, PfsTicks now)
 	return true;
 }
 
-bool
+PFS_HOT bool
 pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t number, uint64_t query_id,
 			   const PfsStatementEvent *event, unsigned bucket)
 {

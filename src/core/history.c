@@ -170,7 +170,7 @@ add_long_statement(PfsSession *session, PfsStatementEvent *slot)
 	pfs_store_release(&row->stamp, 2 * position + 2);
 }
 
-uint32_t
+PFS_HOT uint32_t
 pfs_history_statement(PfsSession *session, PfsStatementEvent *event, uint32_t slot, uint32_t gate)
 {
 	PfsArena   *arena = session->arena;

@@ -168,7 +168,7 @@ stat_of(PfsArena *arena, PfsThread *thread, PfsObjectMap map, uint32_t row, uint
 	return claim_cell(arena, thread, map, row, use);
 }
 
-PfsIoStat *
+PFS_HOT PfsIoStat *
 pfs_file_cell(PfsArena *arena, PfsThread *thread, uint32_t row, uint32_t use)
 {
 	PfsObjectStat *stat = stat_of(arena, thread, PFS_MAP_FILES, row, use);
@@ -176,7 +176,7 @@ pfs_file_cell(PfsArena *arena, PfsThread *thread, uint32_t row, uint32_t use)
 	return stat != NULL ? &stat->io : NULL;
 }
 
-PfsTableStat *
+PFS_HOT PfsTableStat *
 pfs_table_cell(PfsArena *arena, PfsThread *thread, uint32_t row, uint32_t use)
 {
 	PfsObjectStat *stat = stat_of(arena, thread, PFS_MAP_TABLES, row, use);

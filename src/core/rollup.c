@@ -256,7 +256,7 @@ pfs_transaction_cell(PfsArena *arena, PfsThread *thread, PfsScope scope)
 	return &aggregate->transaction;
 }
 
-uint64_t *
+PFS_HOT uint64_t *
 pfs_histogram_cell(PfsArena *arena, PfsThread *thread)
 {
 	uint32_t	now = pfs_load_acquire(&arena->reset_now);

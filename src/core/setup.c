@@ -53,8 +53,9 @@ pfs_set_consumer(PfsArena *arena, PfsConsumer consumer, bool on)
 	pfs_refresh_gate(arena);
 }
 
-void
-pfs_refresh_gate(PfsArena *arena)
+/* What an instrument that is enabled opens. */
+static uint32_t
+gate_of(const PfsInstrument *instrument)
 {
 	static const uint32_t class_gate[PFS_CLASSES] = {
 		[PFS_CLASS_STATEMENT] = PFS_GATE_STATEMENTS,
@@ -62,6 +63,18 @@ pfs_refresh_gate(PfsArena *arena)
 		[PFS_CLASS_ERROR] = PFS_GATE_ERRORS,
 		[PFS_CLASS_WAIT] = PFS_GATE_CALLS,
 	};
+
+	if (instrument->kind == PFS_WAIT_TABLE)
+		return PFS_GATE_TABLES;
+	if (instrument->class == PFS_CLASS_WAIT &&
+		(instrument->kind == PFS_WAIT_PLAIN || instrument->kind == PFS_WAIT_SOCKET))
+		return PFS_GATE_CALLS | PFS_GATE_SOCKETS;
+	return class_gate[instrument->class];
+}
+
+void
+pfs_refresh_gate(PfsArena *arena)
+{
 	uint32_t	gate = 0;
 	uint32_t	set = pfs_load(&arena->consumers);
 
@@ -78,14 +91,13 @@ pfs_refresh_gate(PfsArena *arena)
 			PfsInstrument *instrument = pfs_instrument(arena, i);
 
 			if (pfs_load(&instrument->enabled))
-				gate |= instrument->kind == PFS_WAIT_TABLE ? PFS_GATE_TABLES
-					: class_gate[instrument->class];
+				gate |= gate_of(instrument);
 		}
 	/* what was opened and closed unseen must not be mistaken for what is open now */
 	if ((gate & ~pfs_load(&arena->gate) & PFS_GATE_CALLS) != 0)
 		pfs_store(&arena->calls_on, pfs_load(&arena->calls_on) + 1);
 	pfs_store_release(&arena->gate, gate);
-	pfs_store_release(&arena->setup_changes, pfs_load(&arena->setup_changes) + 1);
+	__atomic_fetch_add(&arena->setup_changes, 1, __ATOMIC_RELEASE);
 }
 
 bool

@@ -26,6 +26,7 @@ typedef enum PfsConsumer
 #define PFS_GATE_ERRORS (1u << 26)
 #define PFS_GATE_CALLS (1u << 27)	/* some wait instrument other than those of tables */
 #define PFS_GATE_TABLES (1u << 28)	/* wait/io/table */
+#define PFS_GATE_SOCKETS (1u << 29) /* some wait that a call on a socket can be */
 #define PFS_GATE_ANY (PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS | PFS_GATE_ERRORS)
 
 extern const char *pfs_consumer_name(PfsConsumer consumer);

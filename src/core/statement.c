@@ -187,7 +187,7 @@ pfs_statement_promise(PfsSession *session)
 	return session->promised_statement;
 }
 
-PfsStatement *
+PFS_HOT PfsStatement *
 pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 {
 	PfsInstrument *instrument = pfs_statement_instrument(session->arena, class);
@@ -237,7 +237,7 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 	return statement;
 }
 
-void
+PFS_HOT void
 pfs_statement_text_set(PfsSession *session, PfsStatement *statement, const char *text, size_t length)
 {
 	if (statement->place < 0)
@@ -259,7 +259,7 @@ pfs_statement_message_set(PfsSession *session, PfsStatement *statement, const ch
 	pfs_store(&statement->event->message_length, (uint32_t) length);
 }
 
-void
+PFS_HOT void
 pfs_statement_publish(PfsSession *session, PfsStatement *statement)
 {
 	PfsThread  *thread = session->thread;
@@ -295,7 +295,7 @@ pfs_statement_resume(PfsStatement *statement, PfsTicks now)
 		statement->on_stage_since = now;
 }
 
-void
+PFS_HOT void
 pfs_statement_pause(PfsStatement *statement, PfsTicks now)
 {
 	PfsEventHead *head = &statement->event->head;
@@ -401,7 +401,7 @@ retire_event(PfsSession *session, PfsStatement *statement)
 			  statement->event->level == 0 && statement->place == 0 ? statement->slot : PFS_NO_SLOT);
 }
 
-void
+PFS_HOT void
 pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 {
 	PfsArena   *arena = session->arena;
@@ -431,18 +431,15 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	release(session, statement);
 }
 
-/* Remembers where a class is counted; what was remembered for an older setup is void. */
+/* Remembers where a class is counted; what was remembered for an older state is void. */
 static void
-remember_tally(PfsSession *session, uint32_t class, PfsStatementCell *cell, uint32_t setup)
+remember_tally(PfsSession *session, uint32_t class, PfsStatementCell *cell, uint64_t changes)
 {
-	uint32_t	reset = pfs_load(&cell->head.epoch);	/* a reset may have come since */
-
 	if (session->slots_of != session->thread->thread_id)
 		take_over_slots(session);
-	if (session->tally_reset != reset || session->tally_setup != setup)
+	if (session->tally_changes != changes)
 		memset(session->tally_count, 0, sizeof(session->tally_count));
-	session->tally_reset = reset;
-	session->tally_setup = setup;
+	session->tally_changes = changes;
 	session->tally_count[class] = &cell->stat.timer.count;
 }
 
@@ -452,7 +449,7 @@ pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait)
 	PfsThread  *thread = session->thread;
 	PfsInstrument *instrument = pfs_statement_instrument(session->arena, class);
 	/* loaded before the switches it is about */
-	uint32_t	setup = pfs_load_acquire(&session->arena->setup_changes);
+	uint64_t	changes = pfs_load_acquire(&session->arena->changes);
 	uint32_t	gate = pfs_load(&session->arena->gate);
 	PfsStatementCell *cell;
 
@@ -464,8 +461,8 @@ pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait)
 	if (cell != NULL && (wait == 0 || !pfs_load(&instrument->timed)))
 	{
 		pfs_add(&cell->stat.timer.count, 1);
-		if (class < PFS_TALLY_CLASSES)
-			remember_tally(session, class, cell, setup);
+		if (class < PFS_TALLY_CLASSES && changes == pfs_load(&session->arena->changes))
+			remember_tally(session, class, cell, changes);
 	}
 	else if (cell != NULL)
 	{
@@ -499,7 +496,7 @@ pfs_error_count(PfsSession *session, uint32_t error, bool handled, PfsTicks now)
 	pfs_leave_recording(session);
 }
 
-void
+PFS_HOT void
 pfs_session_state(PfsSession *session, PfsThreadState state, PfsTicks now)
 {
 	pfs_store(&session->thread->state, state);

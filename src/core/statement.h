@@ -21,7 +21,7 @@
 
 #define PFS_OPEN_STATEMENTS 512
 #define PFS_STACK_MAX 256
-#define PFS_TALLY_CLASSES 16	/* the first classes, for which tallies are fast */
+#define PFS_TALLY_CLASSES 16	/* the first classes, which may be tallied */
 
 /* What one statement waited for, nested ones included. */
 #define PFS_WAIT_TOTALS 16
@@ -115,8 +115,7 @@ typedef struct PfsSession
 	uint64_t	promised_statement; /* and this statement id; 0 = none */
 	PfsWaitHot	hot[PFS_WAITS_HOT];
 	PfsTransaction transaction;
-	uint32_t	tally_reset;	/* reset counter and setup changes for which tally_count is valid */
-	uint32_t	tally_setup;
+	uint64_t	tally_changes;	/* arena->changes for which tally_count is valid */
 	uint64_t   *tally_count[PFS_TALLY_CLASSES]; /* where untimed tallies count, NULL = ask */
 	uint64_t	slots_of;		/* thread id that the two arrays below belong to */
 	uint8_t		place_used[PFS_STACK_MAX];
@@ -238,17 +237,15 @@ extern void pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wa
 
 /*
  * Counts another untimed event of a class where the last one counted; false when that is not known
- * any more: after a reset, a change of the setup tables, in another thread.  One word, so
- * consistent by itself.
+ * any more: after a reset, a change of a switch, in another thread.  One word, so consistent by
+ * itself.
  */
 static inline bool
 pfs_statement_tally_again(PfsSession *session, uint32_t class)
 {
-	if (pfs_unlikely(class >= PFS_TALLY_CLASSES || session->tally_count[class] == NULL ||
-					 session->tally_reset != pfs_load_acquire(&session->arena->reset_now) ||
-					 session->tally_setup != pfs_load(&session->arena->setup_changes) ||
+	if (pfs_unlikely(session->tally_changes != pfs_load_acquire(&session->arena->changes) ||
 					 session->slots_of != session->thread->thread_id ||
-					 !pfs_load(&session->thread->instrumented)))
+					 session->tally_count[class] == NULL))
 		return false;
 	pfs_add(session->tally_count[class], 1);
 	return true;

@@ -164,6 +164,7 @@ threads_update(PfsArena *arena, PfsFields old, PfsFields new, int *column)
 			continue;
 		if (has_instrumented)
 			pfs_store(&thread->instrumented, instrumented);
+		pfs_add_shared(&arena->setup_changes, 1);
 		if (has_history)
 			pfs_store(&thread->history, history);
 		return PFS_EDIT_OK;

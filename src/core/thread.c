@@ -167,7 +167,7 @@ name_of(PfsArena *arena, const char *text)
 	return pfs_name(arena, text, text != NULL ? strlen(text) : 0);
 }
 
-static void
+static PFS_HOT void
 describe(PfsArena *arena, PfsThread *thread, const PfsThreadInfo *info)
 {
 	size_t		program_length = info->program ? strlen(info->program) : 0;

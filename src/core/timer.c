@@ -44,6 +44,7 @@ read_pair(uint64_t *cycle, uint64_t *ns)
 {
 	uint64_t	best = UINT64_MAX;
 
+	*cycle = *ns = 0;
 	for (int i = 0; i < 8; i++)
 	{
 		uint64_t	before = read_cycle();

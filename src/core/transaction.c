@@ -51,7 +51,7 @@ set_nesting(const PfsSession *session, PfsEventHead *head)
 	pfs_store(&head->nesting_type, PFS_NESTING_STATEMENT);
 }
 
-void
+PFS_HOT void
 pfs_transaction_open(PfsSession *session, PfsTicks start)
 {
 	PfsTransaction *transaction = &session->transaction;
@@ -97,7 +97,7 @@ pfs_transaction_forget_parent(PfsSession *session, uint64_t event_id)
 	pfs_store(&transaction->event->head.nesting_type, PFS_NESTING_NONE);
 }
 
-void
+PFS_HOT void
 pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks end)
 {
 	PfsTransaction *transaction = &session->transaction;

@@ -302,7 +302,7 @@ count_io(PfsSession *session, const PfsWait *wait, PfsTicks ticks, int64_t bytes
 		add_io(object, part, ticks, bytes);
 }
 
-void
+PFS_HOT void
 pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
 {
 	PfsTicks	ticks = 0;
@@ -344,14 +344,14 @@ pfs_wait_drop(PfsSession *session, PfsWait *wait)
 }
 
 /* Rows read and changed together are one event: the count says rows, the time is that of all. */
-static void
+static PFS_HOT void
 add_rows(PfsTimerStat *stat, uint64_t rows, PfsTicks ticks)
 {
 	pfs_add(&stat->count, rows - 1);
 	pfs_timer_stat_add(stat, ticks);
 }
 
-void
+PFS_HOT void
 pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
 			   uint64_t rows, PfsTicks start, PfsTicks ticks)
 {

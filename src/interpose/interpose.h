@@ -67,11 +67,12 @@ typedef struct PfsCallObserver
 } PfsCallObserver;
 
 /*
- * The word that a wrapper asks first: nothing is observed while (*word & mask) is 0.  Until set,
- * a word that is always 0.  Set observer before the word.  Any process, at any time.
+ * The word that a wrapper asks first: nothing is observed while (*word & mask) is 0, and for calls
+ * on sockets (PFS_TARGET_SOCKET) while (*word & socket_mask) is 0.  Until set, a word that is
+ * always 0.  Any process, at any time.
  */
 extern void pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word,
-								  uint32_t mask);
+								  uint32_t mask, uint32_t socket_mask);
 
 typedef enum PfsSlotState
 {

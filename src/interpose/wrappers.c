@@ -39,7 +39,7 @@ static const PfsCallObserver nobody = {.begin = nobody_begin, .end = nobody_end}
 static struct
 {
 	const uint32_t *word;
-	uint32_t	mask;
+	uint32_t	mask[2];		/* of calls on sockets: the second */
 	const PfsCallObserver *observer;
 	const void *thread;			/* written once, by pfs_wrappers_own_thread */
 	int		   *error;			/* the address of that thread's errno, which never moves */
@@ -49,11 +49,13 @@ void	   *pfs_call_real[PFS_CALLS];
 
 /* A signal handler that comes in between sees a word that is 0; other threads are turned away. */
 void
-pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, uint32_t mask)
+pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, uint32_t mask,
+					  uint32_t socket_mask)
 {
 	pfs_store(&watch.word, &never);
 	pfs_store_release(&watch.observer, observer == NULL ? &nobody : observer);
-	pfs_store_release(&watch.mask, mask);
+	pfs_store_release(&watch.mask[0], mask);
+	pfs_store_release(&watch.mask[1], socket_mask);
 	pfs_store_release(&watch.word, word == NULL ? &never : word);
 }
 
@@ -128,10 +130,11 @@ observed_##symbol parameters \
 	return returned; \
 } \
 \
-static result \
+static PFS_HOT result \
 wrapper_##symbol parameters \
 { \
-	if (pfs_likely(!(pfs_load(pfs_load(&watch.word)) & pfs_load(&watch.mask)))) \
+	if (pfs_likely(!(pfs_load(pfs_load(&watch.word)) & \
+					 pfs_load(&watch.mask[PFS_TARGET_##target_ == PFS_TARGET_SOCKET])))) \
 		return REAL(result, symbol, parameters) arguments; \
 	return observed_##symbol arguments; \
 }

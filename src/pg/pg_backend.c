@@ -39,9 +39,11 @@ static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
 /* Owner: this process; of the last attach attempt, so that a child does not inherit the answer. */
 static int	refused_pid = 0;
 
-/* Pair of clock readings for pfs_pg_arrival. */
+/* Pair of clock readings for pfs_pg_arrival, and its last answer. */
 static TimestampTz paired_time = 0;
 static PfsTicks paired_ticks = 0;
+static TimestampTz arrival_time = 0;
+static PfsTicks arrival_ticks = 0;
 
 /* What the cached schema name was computed from. */
 static PfsRef schema_name = 0;
@@ -265,7 +267,7 @@ register_invalidation(void)
 	registered_pid = MyProcPid;
 }
 
-PfsRef
+PFS_HOT PfsRef
 pfs_pg_current_schema(void)
 {
 	List	   *path;
@@ -304,10 +306,9 @@ pfs_pg_clip(const char *text, size_t length, size_t limit)
  * The server's timestamp is wall-clock time in whole microseconds.  A pair of readings, at most a
  * second old, converts it, so that neither a step nor the slewing of the wall clock matters.
  */
-PfsTicks
-pfs_pg_arrival(void)
+static pg_noinline PfsTicks
+ticks_of(TimestampTz arrived)
 {
-	TimestampTz arrived = GetCurrentStatementStartTimestamp();
 	int64		age = arrived - paired_time;
 	double		ticks_per_us = (double) pfs_timer.frequency / 1e6;
 	PfsTicks	ticks;
@@ -323,6 +324,21 @@ pfs_pg_arrival(void)
 	if (age < 0)
 		ticks = Min(ticks, paired_ticks);
 	return ticks;
+}
+
+PFS_HOT PfsTicks
+pfs_pg_arrival(void)
+{
+	TimestampTz arrived = GetCurrentStatementStartTimestamp();
+
+	if (arrived != arrival_time)
+	{
+		PfsTicks	waited = pfs_pg_wait_ended(arrived);
+
+		arrival_time = arrived;
+		arrival_ticks = waited != 0 ? waited : ticks_of(arrived);
+	}
+	return arrival_ticks;
 }
 
 static void

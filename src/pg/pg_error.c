@@ -230,7 +230,7 @@ guard_callback(void *arg)
 		caught_sqlstate = sqlstate;
 }
 
-void
+PFS_HOT void
 pfs_pg_error_guard(ErrorContextCallback *guard)
 {
 	guard->callback = guard_callback;

@@ -80,7 +80,14 @@ extern void pfs_pg_enter(PfsStatement *statement);
 extern void pfs_pg_leave(PfsStatement *statement);
 
 /* Ends top-level statements that wait for their client, and the unused pending one. */
-extern void pfs_pg_finish_ended(void);
+extern void pfs_pg_finish_all_ended(void);
+
+static inline void
+pfs_pg_finish_ended(void)
+{
+	if (pfs_session.open > 0)
+		pfs_pg_finish_all_ended();
+}
 
 /* Ends a statement now, rows so far included; errors = 1 if sqlstate is not 0. */
 extern void pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message);

@@ -14,6 +14,7 @@
 #include "pg/pg_arena.h"
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
+#include "pg/pg_places.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/tuplesort.h"
@@ -22,22 +23,21 @@
 #define BASE_TEMP_BLOCKS 0		/* host_base: what the counters showed at the start */
 
 /*
- * Counts the rows that a sort takes in, by the server's own per-node instrumentation without
- * clocks, on the one node below the sort.  The structs are ours, so that nothing is allocated; one
- * that an error left behind is harmless.
+ * Counts the rows that a sort takes in: calls of the one node below it pass one of our functions, see
+ * pg_table_time.c.  What an error left behind is harmless: the node is never called again.
  */
 typedef struct SortInput
 {
-	const PfsStatement *statement;	/* NULL = free */
-	Instrumentation own;
-	Instrumentation *used;		/* own, or what somebody else had asked for */
+	ExecProcNodeMtd real;
+	const PfsStatement *statement;
+	uint64		rows;
 } SortInput;
 
-#define SORT_INPUTS 64
+#define SORT_INPUTS PFS_PG_PLACES
 
 /* Owner: this process. */
 static SortInput sort_input[SORT_INPUTS];
-static int	sort_inputs_used = 0;
+static uint64 sort_inputs_used = 0; /* a bit for each */
 
 /* Is an operator an equality?  Filled from the catalogue on first sight. */
 static struct
@@ -212,24 +212,38 @@ scans_range(Plan *plan)
 
 /* --- rows that are sorted --- */
 
+static inline TupleTableSlot *
+count_row(SortInput *input, PlanState *node)
+{
+	TupleTableSlot *slot = input->real(node);
+
+	if (pfs_likely(!TupIsNull(slot)))
+		input->rows++;
+	return slot;
+}
+
+#define COUNT(n) \
+	static TupleTableSlot * \
+	count_##n(PlanState *node) \
+	{ \
+		return count_row(&sort_input[0##n], node); \
+	}
+PFS_PG_ALL_PLACES(COUNT)
+
+#define NAME(n) count_##n,
+static const ExecProcNodeMtd counting_calls[SORT_INPUTS] = {PFS_PG_ALL_PLACES(NAME)};
+
 static void
 watch_sort_input(PfsStatement *statement, PlanState *input)
 {
-	SortInput  *place = NULL;
+	int			place;
 
-	for (int i = 0; i < SORT_INPUTS && place == NULL; i++)
-		if (sort_input[i].statement == NULL)
-			place = &sort_input[i];
-	if (place == NULL || input == NULL)
+	if (input == NULL || sort_inputs_used == ~UINT64CONST(0))
 		return;
-	place->used = input->instrument;
-	if (place->used == NULL)
-	{
-		memset(&place->own, 0, sizeof(place->own));
-		place->used = input->instrument = &place->own;
-	}
-	place->statement = statement;
-	sort_inputs_used++;
+	place = __builtin_ctzll(~sort_inputs_used);
+	sort_inputs_used |= UINT64CONST(1) << place;
+	sort_input[place] = (SortInput) {.real = input->ExecProcNodeReal,.statement = statement};
+	input->ExecProcNodeReal = counting_calls[place];
 }
 
 static bool
@@ -240,27 +254,29 @@ watch_sorts(PlanState *node, void *statement)
 	return planstate_tree_walker(node, watch_sorts, statement);
 }
 
-void
-pfs_pg_plan_forget(const PfsStatement *statement)
-{
-	for (int i = 0; i < SORT_INPUTS && sort_inputs_used > 0; i++)
-		if (sort_input[i].statement == statement)
-		{
-			sort_input[i].statement = NULL;
-			sort_inputs_used--;
-		}
-}
-
-static void
-store_sorted_rows(PfsStatement *statement)
+/* Gives the places of a statement free; returns the rows that were counted there. */
+static pg_noinline uint64
+take_sorted_rows(const PfsStatement *statement)
 {
 	uint64		rows = 0;
 
-	for (int i = 0; i < SORT_INPUTS && sort_inputs_used > 0; i++)
-		if (sort_input[i].statement == statement)
-			rows += (uint64) (sort_input[i].used->ntuples + sort_input[i].used->tuplecount);
-	pfs_statement_set(statement, PFS_COUNTER_SORT_ROWS, rows);
-	pfs_pg_plan_forget(statement);
+	for (uint64 left = sort_inputs_used; left != 0; left &= left - 1)
+	{
+		int			place = __builtin_ctzll(left);
+
+		if (sort_input[place].statement != statement)
+			continue;
+		rows += sort_input[place].rows;
+		sort_inputs_used &= ~(UINT64CONST(1) << place);
+	}
+	return rows;
+}
+
+void
+pfs_pg_plan_forget(const PfsStatement *statement)
+{
+	if (pfs_unlikely(sort_inputs_used != 0))
+		take_sorted_rows(statement);
 }
 
 /* --- spills --- */
@@ -385,7 +401,7 @@ shape_of(const PlannedStmt *plan)
 }
 
 /* After ExecutorStart: the plan is initialised, its tables are open. */
-void
+PFS_HOT void
 pfs_pg_plan_start(PfsStatement *statement, QueryDesc *query)
 {
 	const Shape *shape = shape_of(query->plannedstmt);
@@ -398,14 +414,14 @@ pfs_pg_plan_start(PfsStatement *statement, QueryDesc *query)
 }
 
 /* Before ExecutorEnd. */
-void
+PFS_HOT void
 pfs_pg_plan_end(PfsStatement *statement, QueryDesc *query)
 {
 	Spills		spills = {0};
 
 	pfs_statement_set(statement, PFS_COUNTER_ROWS_EXAMINED, pfs_pg_table_collect(query, statement));
-	if (sort_inputs_used > 0)
-		store_sorted_rows(statement);
+	if (pfs_unlikely(sort_inputs_used != 0))
+		pfs_statement_set(statement, PFS_COUNTER_SORT_ROWS, take_sorted_rows(statement));
 	if ((uint64) pgBufferUsage.temp_blks_written == statement->host_base[BASE_TEMP_BLOCKS])
 		return;
 	if (query->planstate != NULL)

@@ -19,6 +19,7 @@
 
 static const PQcommMethods *server_methods = NULL;
 static PQcommMethods our_methods;
+static int	(*server_putmessage) (char type, const char *body, size_t length);
 
 /* Owner: this process; state of the present message cycle, ended by ReadyForQuery. */
 static bool extended_seen = false;	/* responses of the extended protocol were sent */
@@ -28,7 +29,7 @@ static TimestampTz completed_message = 0;	/* message that the last CommandComple
 static TimestampTz ready_message = 0;	/* and the last ReadyForQuery */
 
 /* Counts a message; the clock is read only for classes that are timed. */
-static void
+static PFS_HOT void
 tally(PfsPgClass class)
 {
 	PfsTicks	arrival,
@@ -172,9 +173,14 @@ ready_for_query(char status)
 	pfs_pg_wait_idle();
 }
 
-static void
+static PFS_HOT void
 note_message(char type, const char *body, size_t length)
 {
+	if (pfs_session.thread == NULL || pfs_session.arena == NULL ||
+		!(pfs_session.open > 0 || pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS)))
+		return;
+	if (pfs_pg_idle && type != 'A' && type != 'N' && type != 'S')	/* these come unasked */
+		pfs_pg_wait_command();
 	switch (type)
 	{
 		case 'C':				/* CommandComplete */
@@ -231,13 +237,19 @@ note_message(char type, const char *body, size_t length)
 	}
 }
 
-static int
+static PFS_HOT pg_noinline int
+noted_putmessage(char type, const char *body, size_t length)
+{
+	note_message(type, body, length);
+	return server_putmessage(type, body, length);
+}
+
+/* Rows pass by a jump; nothing is called but the server's function. */
+static PFS_HOT int
 pfs_putmessage(char type, const char *body, size_t length)
 {
-	if (type != 'D' && type != 'd' && pfs_session.thread != NULL && pfs_session.arena != NULL &&
-		(pfs_session.open > 0 || pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS)))
-		note_message(type, body, length);
-	return server_methods->putmessage(type, body, length);
+	return pfs_likely(type == 'D' || type == 'd') ? server_putmessage(type, body, length)
+		: noted_putmessage(type, body, length);
 }
 
 void
@@ -247,6 +259,7 @@ pfs_pg_protocol_attach(void)
 		return;
 	server_methods = PqCommMethods;
 	our_methods = *server_methods;
+	server_putmessage = server_methods->putmessage;
 	our_methods.putmessage = pfs_putmessage;
 	PqCommMethods = &our_methods;
 }

@@ -87,7 +87,7 @@ statement_text(const char *source, int location, int length, size_t *bytes)
 	return text;
 }
 
-uint32
+PFS_HOT uint32
 pfs_pg_digest(uint64 query_id, const char *source, int location, int length)
 {
 	char		buffer[4096];
@@ -131,7 +131,7 @@ public_text(const char *source, int location, int length, char *buffer, size_t s
 }
 
 /* Fills in what identifies the statement. */
-static void
+static PFS_HOT void
 describe(PfsStatement *statement, const char *source, int location, int length, uint64 query_id)
 {
 	char		buffer[1024];
@@ -172,7 +172,7 @@ nested_start(uint64 query_id)
  * The client's statement whose transaction is being committed, or NULL: deferred triggers and
  * constraints are part of it.  It has been executed, no portal runs, and no other message has come.
  */
-static PfsStatement *
+static PFS_HOT PfsStatement *
 committing(void)
 {
 	PfsStatement *top;
@@ -186,7 +186,7 @@ committing(void)
 }
 
 /* Opens a statement: top-level ones with their transaction. */
-static PfsStatement *
+static PFS_HOT PfsStatement *
 open_statement(uint32 class, const char *source, int location, int length, uint64 query_id,
 			   uint32 flags)
 {
@@ -196,7 +196,10 @@ open_statement(uint32 class, const char *source, int location, int length, uint6
 	PfsStatement *statement;
 
 	if (!nested)
+	{
+		pfs_pg_wait_over();
 		pfs_pg_finish_ended();
+	}
 	start = nested ? nested_start(query_id) : top_start();
 	if (nested)
 		pfs_pg_transaction_begin(start);	/* a procedure has ended the one before */
@@ -227,7 +230,7 @@ open_statement(uint32 class, const char *source, int location, int length, uint6
 	return statement;
 }
 
-PfsStatement *
+PFS_HOT PfsStatement *
 pfs_pg_claim(uint32 class, const char *source, int location, int length, uint64 query_id,
 			 uint32 flags)
 {
@@ -267,7 +270,7 @@ pfs_pg_leave(PfsStatement *statement)
 }
 
 /* The statement of a query: nearly always the one that was asked for before, or the newest. */
-static PfsStatement *
+static PFS_HOT PfsStatement *
 find_statement(const QueryDesc *query)
 {
 	static PfsStatement *found = NULL;
@@ -314,7 +317,7 @@ find_digest_again(PfsStatement *statement)
 	}
 }
 
-void
+PFS_HOT void
 pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
 {
 	pfs_pg_wait_settle();
@@ -350,7 +353,7 @@ pfs_pg_last_end(void)
 	return last_end;
 }
 
-PfsStatement *
+PFS_HOT PfsStatement *
 pfs_pg_top(void)
 {
 	if (pfs_likely(top_known))
@@ -373,8 +376,8 @@ end_of(const PfsStatement *statement)
 	return statement->on_stage_since != 0 ? pfs_now() : statement->event->head.timer_end;
 }
 
-void
-pfs_pg_finish_ended(void)
+PFS_HOT void
+pfs_pg_finish_all_ended(void)
 {
 	PFS_EACH_OPEN(&pfs_session, statement)
 	{
@@ -473,7 +476,7 @@ refine_pending(const Query *query)
  * Opens a client's statement.  In a nested query only the digest is prepared.  The query id is
  * taken before the other hooks run: pg_stat_statements zeroes that of utility statements.
  */
-static void
+static PFS_HOT void
 pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate)
 {
 	uint64		query_id = (uint64) query->queryId;
@@ -492,7 +495,6 @@ pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstat
 		}
 		if (pfs_session.running == NULL && committing() == NULL)
 		{
-			pfs_pg_finish_ended();
 			pfs_pg_pending = open_statement(PFS_PG_ABSTRACT_QUERY, source, location, length,
 											query_id, flags);
 			if (pfs_pg_pending != NULL)
@@ -505,7 +507,7 @@ pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstat
 		prev_post_parse_analyze_hook(pstate, query, jstate);
 }
 
-static PlannedStmt *
+static PFS_HOT PlannedStmt *
 pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
 				 ParamListInfo boundParams)
 {
@@ -551,7 +553,7 @@ begin_query(QueryDesc *query)
 	return statement;
 }
 
-static void
+static PFS_HOT void
 pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 {
 	PfsStatement *statement = NULL;
@@ -581,7 +583,7 @@ suspend_unless_complete(PfsStatement *statement, uint64 processed, uint64 count)
 		pfs_statement_pause(statement, pfs_now());
 }
 
-static void
+static PFS_HOT void
 pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	PfsStatement *statement = pfs_session.thread != NULL ? find_statement(queryDesc) : NULL;
@@ -617,7 +619,7 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 	}
 }
 
-static void
+static PFS_HOT void
 pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
 {
 	PfsStatement *statement = NULL;
@@ -660,7 +662,7 @@ bill_worker(const PlannedStmt *plan)
 		pfs_wait_bill(&pfs_session, digest, generation);
 }
 
-static void
+static PFS_HOT void
 pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 {
 	PfsStatement *statement = pfs_session.thread != NULL ? find_statement(queryDesc) : NULL;
@@ -687,7 +689,7 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 }
 
 /* A portal's query that has told its client that it is complete; ExecutorEnd comes much later. */
-void
+PFS_HOT void
 pfs_pg_complete_portal(PfsStatement *statement)
 {
 	pfs_pg_plan_end(statement, (QueryDesc *) statement->host_key);

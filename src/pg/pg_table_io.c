@@ -443,7 +443,7 @@ modify(OpenQuery *query, ModifyTableState *node, bool child_timed)
 }
 
 /* Finds the scans and modifications below a node; true: the node is timed. */
-static bool
+static PFS_HOT bool
 look_at(OpenQuery *query, PlanState *node, int depth)
 {
 	Relation	relation;
@@ -497,7 +497,7 @@ look_at(OpenQuery *query, PlanState *node, int depth)
 }
 
 /* After ExecutorStart: the plan is initialised, its relations are open.  statement: NULL = none. */
-void
+PFS_HOT void
 pfs_pg_table_start(QueryDesc *desc, const PfsStatement *statement)
 {
 	bool		records = statement == NULL ? pfs_pg_wants(PFS_GATE_TABLES)
@@ -684,7 +684,7 @@ record_query(OpenQuery *query)
 }
 
 /* A statement has ended, or told its client so; returns the rows that it has examined. */
-uint64
+PFS_HOT uint64
 pfs_pg_table_collect(const QueryDesc *desc, PfsStatement *statement)
 {
 	OpenQuery  *query = find_query(desc);
@@ -708,7 +708,7 @@ collect_late(OpenQuery *query)
 }
 
 /* Before ExecutorEnd. */
-void
+PFS_HOT void
 pfs_pg_table_end(const QueryDesc *desc)
 {
 	OpenQuery  *query = find_query(desc);

@@ -8,6 +8,7 @@
 #include "core/wait.h"
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
+#include "pg/pg_places.h"
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
 
@@ -200,7 +201,7 @@ typedef struct PfsPgTimed
 	uint32		spare[3];
 } PfsPgTimed;
 
-#define PFS_PG_TIMED_NODES 64	/* bits of a word */
+#define PFS_PG_TIMED_NODES PFS_PG_PLACES
 #define PFS_PG_TIMED_OF_QUERY 16	/* then nodes of a kind share a place */
 
 /* Owner: this process. */

@@ -39,7 +39,7 @@ random_below(uint32 power_of_two)
 	return (seed >> 16) & (power_of_two - 1);
 }
 
-static pg_noinline TupleTableSlot *
+static PFS_HOT pg_noinline TupleTableSlot *
 time_call(PfsPgTimed *node, PlanState *state)
 {
 	uint32		stands_for = node->block;
@@ -80,22 +80,18 @@ time_call(PfsPgTimed *node, PlanState *state)
 	return slot;
 }
 
-/* One function for each place; their numbers are octal. */
 #define CALL(n) \
-	static TupleTableSlot * \
+	static PFS_HOT TupleTableSlot * \
 	call_##n(PlanState *state) \
 	{ \
 		if (pfs_unlikely(--pfs_pg_timed[0##n].left < 0)) \
 			return time_call(&pfs_pg_timed[0##n], state); \
 		return pfs_pg_timed[0##n].real(state); \
 	}
-#define EIGHT(m, n) m(n##0) m(n##1) m(n##2) m(n##3) m(n##4) m(n##5) m(n##6) m(n##7)
-#define ALL(m) EIGHT(m, 0) EIGHT(m, 1) EIGHT(m, 2) EIGHT(m, 3) EIGHT(m, 4) EIGHT(m, 5) EIGHT(m, 6) \
-	EIGHT(m, 7)
-ALL(CALL)
+PFS_PG_ALL_PLACES(CALL)
 
 #define NAME(n) call_##n,
-const ExecProcNodeMtd pfs_pg_timed_calls[PFS_PG_TIMED_NODES] = {ALL(NAME)};
+const ExecProcNodeMtd pfs_pg_timed_calls[PFS_PG_TIMED_NODES] = {PFS_PG_ALL_PLACES(NAME)};
 
 /* A node whose time belongs to several tables, or to none. */
 void

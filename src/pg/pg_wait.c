@@ -24,6 +24,7 @@
 #include "pg/pg_wait.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
+#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 /* A wait that may last over several calls. */
@@ -40,7 +41,10 @@ static PfsWait call_wait;		/* its wait, if it is an event of its own */
 static LongWait lock_wait;
 static LongWait idle_wait;
 static LongWait lwlock_wait;
-static bool idle = false;		/* the client has been told that we are ready */
+bool		pfs_pg_idle = false;
+static TimestampTz idle_stamp = 0;	/* of the command before: another one means that one has come */
+static TimestampTz command_stamp = 0;	/* of the command that ended the idle time ... */
+static PfsTicks command_tick = 0;	/* ... which it did then */
 static bool missed_files = false;	/* something was opened or closed unseen */
 
 /*
@@ -54,6 +58,7 @@ static struct
 	PfsTicks	end;
 }			put_off[16];
 static int	put_off_count = 0;
+bool		pfs_pg_wait_unsettled = false;	/* one of these, or lock_wait is open */
 
 /* What begin has found out, for end. */
 typedef enum Meaning
@@ -115,7 +120,7 @@ waits_for_lock(void)
 }
 
 void
-pfs_pg_wait_settle(void)
+pfs_pg_wait_settle_all(void)
 {
 	for (int i = 0; i < put_off_count; i++)
 	{
@@ -127,6 +132,7 @@ pfs_pg_wait_settle(void)
 	put_off_count = 0;
 	if (pfs_unlikely(lock_wait.open) && !waits_for_lock())
 		end_lock();
+	pfs_pg_wait_unsettled = lock_wait.open;
 }
 
 /* An LWLock wait is over: with rows shown it ends at once, else it is only noted. */
@@ -145,6 +151,7 @@ end_lwlock(void)
 	put_off[put_off_count].start = lwlock_wait.wait.start;
 	put_off[put_off_count].end = lwlock_wait.last;
 	put_off_count++;
+	pfs_pg_wait_unsettled = true;
 }
 
 /* --- begin --- */
@@ -158,6 +165,7 @@ begin_lock(uint32 wait)
 		if (!waits_for_lock() || !pfs_pg_lock_object(&lock_wait.wait.object))
 			return false;
 		begin_long(&lock_wait, wait, PFS_OPERATION_SEMAPHORE);
+		pfs_pg_wait_unsettled = true;
 		pfs_pg_lock_begin(&lock_wait.wait.object, lock_wait.wait.start);
 	}
 	return true;
@@ -279,7 +287,7 @@ long_meaning(uint32 code, uint32 wait)
 				begin_long(&lwlock_wait, wait, PFS_OPERATION_SEMAPHORE);
 			return MEANS_LWLOCK;
 		case PG_WAIT_CLIENT:
-			return code == WAIT_EVENT_CLIENT_READ && idle && begin_idle() ? MEANS_IDLE : MEANS_EVENT;
+			return code == WAIT_EVENT_CLIENT_READ && pfs_pg_idle && begin_idle() ? MEANS_IDLE : MEANS_EVENT;
 		default:
 			return MEANS_EVENT;
 	}
@@ -292,8 +300,8 @@ meaning_of(PfsCall *call)
 	uint32		wait = UINT32_MAX;
 	PfsWaitHot *hot;
 
-	if (pfs_unlikely(put_off_count > 0 || lock_wait.open) && (code & 0xFF000000) != PG_WAIT_LWLOCK)
-		pfs_pg_wait_settle();
+	if (pfs_unlikely(pfs_pg_wait_unsettled) && (code & 0xFF000000) != PG_WAIT_LWLOCK)
+		pfs_pg_wait_settle_all();
 	if (code != 0)
 	{
 		wait = pfs_wait_of_code(pfs_arena, code);
@@ -322,35 +330,28 @@ meaning_of(PfsCall *call)
 StaticAssertDecl(PG_WAIT_LWLOCK < PG_WAIT_CLIENT && PG_WAIT_LOCK < PG_WAIT_CLIENT &&
 				 PG_WAIT_IO > PG_WAIT_CLIENT, "long waits are below");
 
-/* Calls are counted privately, and told to others when there is time: see interposed_calls. */
-#define CALLS_UNTOLD_MAX 64
+/* Owner: this process; its thread's counters of calls, NULL until there is room for them. */
+static uint64_t *counted_calls = NULL;
 
-static uint32 calls_untold[PFS_CALLS];
-static uint64 untold[(PFS_CALLS + 63) / 64];	/* bits of those that are not 0 */
-
-static void
-tell_calls(void)
+static pg_noinline void
+find_counters(void)
 {
 	PfsPool    *pool = pfs_pool_of(pfs_arena);
 	size_t		bytes = PFS_CALL_COUNTERS * sizeof(uint64_t);
 	PfsThread  *thread = pfs_session.thread;
-	uint64_t   *calls = pfs_pool_at(pool, pfs_load(&thread->calls), bytes);
 
-	if (pfs_unlikely(calls == NULL))
-	{
+	if (pfs_load(&thread->calls) == 0)
 		pfs_store_release(&thread->calls, pfs_pool_alloc(pool, bytes));
-		calls = pfs_pool_at(pool, pfs_load(&thread->calls), bytes);
-		if (calls == NULL)
-			return;
-	}
-	for (size_t word = 0; word < lengthof(untold); word++)
-		for (; untold[word] != 0; untold[word] &= untold[word] - 1)
-		{
-			size_t		i = word * 64 + (size_t) __builtin_ctzll(untold[word]);
+	counted_calls = pfs_pool_at(pool, pfs_load(&thread->calls), bytes);
+}
 
-			pfs_add(&calls[i], calls_untold[i]);
-			calls_untold[i] = 0;
-		}
+static inline void
+count_call(const PfsCall *call)
+{
+	if (pfs_unlikely(counted_calls == NULL))
+		find_counters();
+	if (pfs_likely(counted_calls != NULL))
+		pfs_add(&counted_calls[call->number], 1);
 }
 
 StaticAssertDecl(PFS_CALLS <= PFS_CALL_COUNTERS, "every call has a counter");
@@ -365,7 +366,7 @@ is_inner(const PfsCall *call)
 	return pfs_unlikely(active != NULL) && (const char *) call < (const char *) active;
 }
 
-static bool
+static PFS_HOT bool
 begin(PfsCall *call)
 {
 	Meaning		meaning;
@@ -385,14 +386,14 @@ begin(PfsCall *call)
 	}
 	active = call;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	untold[call->number / 64] |= UINT64CONST(1) << call->number % 64;
-	if (pfs_unlikely(++calls_untold[call->number] >= CALLS_UNTOLD_MAX))
-		tell_calls();
+	count_call(call);
+	if (pfs_unlikely(pfs_pg_idle) && GetCurrentStatementStartTimestamp() != idle_stamp)
+		pfs_pg_wait_command();
 	meaning = meaning_of(call);
 	if ((call_effects[call->number] & EFFECT_CLOSES) != 0 && call->fd >= 0)
 		pfs_pg_fd_closing(call->fd);
 	if (meaning == MEANS_NOTHING && (call_effects[call->number] & EFFECT_ON_FILES) == 0 &&
-		!(idle && (call_effects[call->number] & EFFECT_ON_IDLE) != 0))
+		!(pfs_pg_idle && (call_effects[call->number] & EFFECT_ON_IDLE) != 0))
 	{
 		active = NULL;
 		return false;
@@ -434,7 +435,7 @@ end_event(const PfsCall *call, int64_t result)
 				 result >= 0 && pfs_call_types[call->number].bytes ? result : -1);
 }
 
-static void
+static PFS_HOT void
 end(PfsCall *call, int64_t result)
 {
 	Meaning		meaning = (Meaning) call->observer;
@@ -457,33 +458,43 @@ end(PfsCall *call, int64_t result)
 		touch_long(&idle_wait);
 	else if ((call_effects[call->number] & EFFECT_ON_FILES) != 0)
 		note_file(call, result);
-	if (pfs_unlikely(idle) && result > 0 && (call_effects[call->number] & EFFECT_ON_IDLE) != 0)
+	if (pfs_unlikely(pfs_pg_idle) && result > 0 && (call_effects[call->number] & EFFECT_ON_IDLE) != 0)
 		pfs_pg_wait_command();
 	active = NULL;
 }
 
-/* The client's command has come. */
-void
+/* Idle time ends when the wait for data of the client did last. */
+PFS_HOT void
 pfs_pg_wait_command(void)
 {
-	idle = false;
+	pfs_pg_idle = false;
 	pfs_session.in_command = true;
 	pfs_session.waits.used = pfs_session.waits.last = 0;	/* of no command */
 	if (!idle_wait.open)
 		return;
 	end_long(&idle_wait);
 	pfs_store(&pfs_session.thread->socket.idle, 0);
+	command_stamp = GetCurrentStatementStartTimestamp();
+	command_tick = idle_wait.last;
 }
 
-void
+PfsTicks
+pfs_pg_wait_ended(int64 arrival)
+{
+	return arrival == command_stamp && arrival != idle_stamp ? command_tick : 0;
+}
+
+PFS_HOT void
 pfs_pg_wait_idle(void)
 {
+	if (pfs_unlikely(pfs_pg_idle))
+		pfs_pg_wait_command();	/* of a kind that has no timestamp */
 	pfs_pg_wait_settle();
 	active = NULL;
-	idle = true;
+	pfs_pg_idle = true;
+	idle_stamp = GetCurrentStatementStartTimestamp();
 	pfs_session.in_command = false;
 	pfs_session.promised_event = pfs_session.promised_statement = 0;
-	tell_calls();
 	pfs_pg_name_waits();
 }
 
@@ -495,19 +506,20 @@ void
 pfs_pg_wait_attach(void)
 {
 	active = NULL;
-	idle = lock_wait.open = idle_wait.open = lwlock_wait.open = false;
+	counted_calls = NULL;
+	pfs_pg_idle = lock_wait.open = idle_wait.open = lwlock_wait.open = false;
 	put_off_count = 0;
+	pfs_pg_wait_unsettled = false;
 	pfs_pg_fd_forget_all();
-	pfs_interpose_observe(&observer, &pfs_arena->gate, PFS_GATE_CALLS);
+	pfs_interpose_observe(&observer, &pfs_arena->gate, PFS_GATE_CALLS, PFS_GATE_SOCKETS);
 }
 
 void
 pfs_pg_wait_detach(void)
 {
-	pfs_interpose_observe(&observer, &asked_never, PFS_GATE_CALLS);
+	pfs_interpose_observe(&observer, &asked_never, PFS_GATE_CALLS, PFS_GATE_CALLS);
 	pfs_pg_wait_command();
 	pfs_pg_wait_settle();
-	tell_calls();
 	pfs_pg_fd_forget_all();
 }
 
@@ -530,7 +542,7 @@ pfs_pg_wait_install(void)
 		pfs_interpose_refuse();
 	else
 	{
-		pfs_interpose_observe(&observer, &asked_always, PFS_GATE_CALLS);
+		pfs_interpose_observe(&observer, &asked_always, PFS_GATE_CALLS, PFS_GATE_CALLS);
 		if (pfs_interpose_install() != 0)
 			return;
 		ereport(WARNING,

@@ -44,11 +44,32 @@ extern void pfs_pg_wait_detach(void);
 /* The server has told its client that it waits for the next command. */
 extern void pfs_pg_wait_idle(void);
 
+/* The client has been told so, and no command has been seen since. */
+extern bool pfs_pg_idle;
+
 /* The client's next command has come. */
 extern void pfs_pg_wait_command(void);
 
+static inline void
+pfs_pg_wait_over(void)
+{
+	if (pfs_pg_idle)
+		pfs_pg_wait_command();
+}
+
+/* When the idle time ended before the message with this timestamp of the server; 0 = not known. */
+extern PfsTicks pfs_pg_wait_ended(int64 arrival);
+
 /* Accounts for what was put off; before a statement ends. */
-extern void pfs_pg_wait_settle(void);
+extern bool pfs_pg_wait_unsettled;
+extern void pfs_pg_wait_settle_all(void);
+
+static inline void
+pfs_pg_wait_settle(void)
+{
+	if (pfs_unlikely(pfs_pg_wait_unsettled))
+		pfs_pg_wait_settle_all();
+}
 
 /* --- pg_wait_fd.c: descriptors --- */
 

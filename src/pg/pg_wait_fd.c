@@ -101,7 +101,7 @@ look_up(PfsPgFd *entry, int fd)
 		set_file(entry, path);
 }
 
-const PfsPgFd *
+PFS_HOT const PfsPgFd *
 pfs_pg_fd(int fd, bool ask)
 {
 	static const PfsPgFd none = {PFS_PG_FD_OTHER, PFS_PG_WAIT_UNATTRIBUTED, 0, 0};

@@ -15,7 +15,7 @@
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
 
-void
+PFS_HOT void
 pfs_pg_transaction_refresh(void)
 {
 	PfsTransactionEvent *event = pfs_session.transaction.event;
@@ -28,7 +28,7 @@ pfs_pg_transaction_refresh(void)
 	pfs_store(&event->autocommit, (uint8) !IsTransactionBlock());
 }
 
-void
+PFS_HOT void
 pfs_pg_transaction_begin(PfsTicks start)
 {
 	if (pfs_session.transaction.open || !IsTransactionState() ||
@@ -57,7 +57,7 @@ committing_statement(void)
 	return top != NULL && (top->host_flags & PFS_PG_ENDED) ? top : NULL;
 }
 
-static void
+static PFS_HOT void
 pfs_xact_callback(XactEvent event, void *arg)
 {
 	PfsTicks	now;

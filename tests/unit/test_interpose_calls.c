@@ -273,12 +273,12 @@ test_off(void)
 	fd = open("/dev/zero", O_RDONLY);
 	ok(fd >= 0 && read(fd, text, 8) == 8 && close(fd) == 0, "calls work while nobody looks");
 	is_u64(seen_count, 0, "a bit outside the mask is none");
-	pfs_interpose_observe(&watch_observer, &other_bit, 2);
+	pfs_interpose_observe(&watch_observer, &other_bit, 2, 2);
 	access("/", F_OK);
 	seen_other = seen_count;
-	pfs_interpose_observe(NULL, &other_bit, 2);
+	pfs_interpose_observe(NULL, &other_bit, 2, 2);
 	good = access("/", F_OK) == 0;
-	pfs_interpose_observe(&watch_observer, NULL, 2);
+	pfs_interpose_observe(&watch_observer, NULL, 2, 2);
 	good = good && access("/", F_OK) == 0 && seen_count == seen_other;
 	is_u64(seen_other, 1, "another word and mask");
 	ok(good, "no observer, no word: nobody looks");

@@ -78,8 +78,8 @@ watch_start(void)
 	seen_count = 0;
 	watch_refuse = false;
 	watch_errno = 0;
-	pfs_interpose_observe(&watch_observer, &watch_word, 1);
-	pfs_store(&watch_word, 1);
+	pfs_interpose_observe(&watch_observer, &watch_word, 1, 1);
+	pfs_store(&watch_word, 1, 1);
 }
 
 __attribute__((unused)) static void
