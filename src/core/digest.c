@@ -345,9 +345,9 @@ fold_cell(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell)
 		pfs_statement_stat_merge_shared(&digest->stat, &cell->stat);
 		pfs_raise_to(&digest->last_seen, cell->last_seen);
 		if (cell->histogram_generation == pfs_load(&arena->digest_histogram_generation))
-			for (int i = 0; i < PFS_CELL_BUCKETS; i++)
+			for (unsigned i = 0; i < PFS_CELL_BUCKETS; i++)
 				if (cell->count[i] != 0)
-					add_to_histogram(arena, digest, cell->bucket[i], cell->count[i]);
+					add_to_histogram(arena, digest, pfs_cell_bucket(cell, i), cell->count[i]);
 	}
 	if (cell->stat.timer.count != 0)
 		pfs_digest_unpin(digest);
@@ -413,7 +413,7 @@ count_bucket(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, unsigned b
 		pfs_store(&cell->histogram_generation, generation);
 	}
 	if (pfs_unlikely(pfs_load(&cell->count[place]) != 0 &&
-					 (pfs_load(&cell->bucket[place]) != bucket ||
+					 (pfs_load(&cell->turn[place]) != bucket / PFS_CELL_BUCKETS ||
 					  pfs_load(&cell->count[place]) == UINT16_MAX)))
 	{
 		PfsDigest  *digest = pfs_digest(arena, cell->digest);
@@ -421,11 +421,11 @@ count_bucket(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, unsigned b
 		pfs_add(&thread->bucket_moves, 1);
 		pfs_fence();			/* as in fold_cell */
 		if (pfs_digest_pin(arena, digest, cell->generation))
-			add_to_histogram(arena, digest, cell->bucket[place], cell->count[place]);
+			add_to_histogram(arena, digest, pfs_cell_bucket(cell, place), cell->count[place]);
 		pfs_digest_unpin(digest);
 		pfs_store(&cell->count[place], 0);
 	}
-	pfs_store(&cell->bucket[place], (uint16_t) bucket);
+	pfs_store(&cell->turn[place], (uint8_t) (bucket / PFS_CELL_BUCKETS));
 	pfs_store(&cell->count[place], (uint16_t) (pfs_load(&cell->count[place]) + 1));
 }
 

@@ -20,7 +20,7 @@
 
 #define PFS_HISTOGRAM_PAGE_BUCKETS 16
 #define PFS_HISTOGRAM_PAGES ((PFS_BUCKETS + PFS_HISTOGRAM_PAGE_BUCKETS - 1) / PFS_HISTOGRAM_PAGE_BUCKETS)
-#define PFS_CELL_BUCKETS 32		/* direct-mapped: a window of 4.4 times fits without conflict */
+#define PFS_CELL_BUCKETS 64		/* direct-mapped: a window of 19 times fits without conflict */
 #define PFS_SHA_BYTES 32
 
 typedef struct PfsDigest
@@ -62,9 +62,15 @@ typedef struct PfsDigestCell
 	uint32_t	spare;
 	PfsTicks	sample_wait;	/* a statement no longer than this, ending before sample_due, is no */
 	PfsTicks	sample_due;		/* news for the row's sample: saves a look at the shared row */
-	uint16_t	bucket[PFS_CELL_BUCKETS];
+	uint8_t		turn[PFS_CELL_BUCKETS]; /* the bucket in a place is turn * PFS_CELL_BUCKETS + place */
 	uint16_t	count[PFS_CELL_BUCKETS];
 } PfsDigestCell;
+
+static inline unsigned
+pfs_cell_bucket(const PfsDigestCell *cell, unsigned place)
+{
+	return pfs_load(&cell->turn[place]) * PFS_CELL_BUCKETS + place;
+}
 
 static inline PfsDigest *
 pfs_digest(const PfsArena *arena, uint32_t number)

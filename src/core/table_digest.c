@@ -78,9 +78,9 @@ add_cell(DigestCollector *c, PfsThread *thread, PfsRef ref)
 	sum->last_seen = pfs_max(sum->last_seen, copy.last_seen);
 	if (copy.histogram_generation != c->histogram_generation)
 		return;
-	for (int i = 0; i < PFS_CELL_BUCKETS; i++)
-		if (copy.count[i] != 0 && copy.bucket[i] < PFS_BUCKETS)
-			add_bucket(c, sum, copy.bucket[i], copy.count[i]);
+	for (unsigned i = 0; i < PFS_CELL_BUCKETS; i++)
+		if (copy.count[i] != 0 && pfs_cell_bucket(&copy, i) < PFS_BUCKETS)
+			add_bucket(c, sum, pfs_cell_bucket(&copy, i), copy.count[i]);
 }
 
 static void

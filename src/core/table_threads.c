@@ -163,8 +163,7 @@ threads_update(PfsArena *arena, PfsFields old, PfsFields new, int *column)
 		if (pfs_load(&thread->thread_id) != id)
 			continue;
 		if (has_instrumented)
-			pfs_store(&thread->instrumented, instrumented);
-		pfs_add_shared(&arena->setup_changes, 1);
+			pfs_thread_instrument(arena, thread, instrumented);
 		if (has_history)
 			pfs_store(&thread->history, history);
 		return PFS_EDIT_OK;

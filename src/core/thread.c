@@ -276,3 +276,10 @@ pfs_thread_by_pid(const PfsArena *arena, uint32_t pid)
 	}
 	return NULL;
 }
+
+void
+pfs_thread_instrument(PfsArena *arena, PfsThread *thread, bool on)
+{
+	pfs_store(&thread->instrumented, (uint8_t) on);
+	pfs_add_shared(&arena->setup_changes, 1);	/* sessions remember that it was on */
+}

@@ -267,6 +267,9 @@ typedef struct PfsThreadInfo
 	bool		hurried;		/* must not sleep for the roll-up lock, see rollup.h */
 } PfsThreadInfo;
 
+/* Switches the observation of a thread on or off, from its next event on.  Any process. */
+extern void pfs_thread_instrument(PfsArena *arena, PfsThread *thread, bool on);
+
 /*
  * Takes the slot: folds what a dead predecessor left, gives a new thread id, applies setup_actors
  * or setup_threads.  Waits up to a second for the roll-up lock, unless hurried.  Owner only; NULL

@@ -5,7 +5,7 @@
  *	SELECT wait_loop(100000);		-- nanoseconds per call
  *
  * The call is posix_fadvise under the wait event DataFilePrefetch, made by the server's own
- * executable: about the cheapest system call that has a wait event.  Loaded by scripts/measure_cost.py
+ * executable: about the cheapest system call that has a wait event.  Loaded by bench/pfsbench/loop.py
  * into a server of its own; not part of the extension.
  */
 #include "postgres.h"

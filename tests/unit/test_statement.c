@@ -438,9 +438,9 @@ test_tally_again(void)
 	pfs_statement_tally(p.session, 1, 0);
 	pfs_set_instrument(p.arena, pfs_instrument(p.arena, 1), 1, -1);
 	pfs_statement_tally(p.session, 1, 0);
-	pfs_store(&p.session->thread->instrumented, 0);
+	pfs_thread_instrument(p.arena, p.session->thread, false);
 	ok(!pfs_statement_tally_again(p.session, 1), "nor when the thread is not observed");
-	pfs_store(&p.session->thread->instrumented, 1);
+	pfs_thread_instrument(p.arena, p.session->thread, true);
 	pfs_set_consumer(p.arena, PFS_CONSUMER_THREAD, false);
 	ok(!pfs_statement_tally_again(p.session, 1), "nor after a change of the consumers");
 	pfs_statement_tally(p.session, 1, 0);

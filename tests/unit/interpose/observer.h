@@ -79,7 +79,7 @@ watch_start(void)
 	watch_refuse = false;
 	watch_errno = 0;
 	pfs_interpose_observe(&watch_observer, &watch_word, 1, 1);
-	pfs_store(&watch_word, 1, 1);
+	pfs_store(&watch_word, 1);
 }
 
 __attribute__((unused)) static void
