@@ -41,6 +41,7 @@ from wait_helpers import (
 
 HISTORY = 20
 HISTORY_LONG = 40000  # a parallel worker's start is some 5000 calls
+LONG_BLOCK = 32  # PFS_LONG_BLOCK
 PRELOAD = "pg_stat_statements,performance_schema"
 SETTINGS: dict[str, Any] = {
     "shared_buffers": "1MB",
@@ -746,9 +747,10 @@ def test_history_sizes(observer: Any, w: Waiter) -> None:
             "SELECT event_id FROM performance_schema.events_waits_history_long ORDER BY event_id",
         )
         last = w.last_wait()
-    assert len(found) == HISTORY_LONG
+    # positions are claimed in blocks: those of the last one that are not used yet show nothing
+    assert HISTORY_LONG - LONG_BLOCK < len(found) <= HISTORY_LONG
     assert found[-1].event_id == last
-    assert len({row.event_id for row in found}) == HISTORY_LONG
+    assert len({row.event_id for row in found}) == len(found)
 
 
 STATEMENTS = {
