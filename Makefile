@@ -18,7 +18,7 @@ OBJS = $(CORE_SOURCES:.c=.o) $(INTERPOSE_SOURCES:.c=.o) $(SERVER_SOURCES:.c=.o)
 # PGXS is read only for goals that build for a server: the others need none (and PGXS has a `check` of
 # its own, which only says that it does nothing).
 SERVERLESS = help unit unit-asan unit-tsan gen gen-check compile-check bench-core bench-core-check \
-	bench-core-update bench bench-smoke bench-compare bench-test clean
+	bench-core-update bench-record bench bench-smoke bench-compare bench-test clean
 GOALS := $(or $(MAKECMDGOALS),all)
 SERVER_GOALS := $(filter-out $(SERVERLESS) check,$(GOALS))
 

@@ -12,7 +12,8 @@ HOST_FLAGS = -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -I
 HOST_LIBS = -lm
 
 .PHONY: help unit unit-asan unit-tsan regress py check demo gen gen-check compile-check \
-	bench-core bench-core-check bench-core-update install-allowed
+	bench-core bench-core-check bench-core-update bench-record bench bench-smoke bench-compare bench-test \
+	install-allowed
 
 help: ## this list
 	@echo "make            build for PG_CONFIG, or for the PyPI server when it is not given"
@@ -178,6 +179,28 @@ bench-core-check: $(BENCHES) ## the same, compared with tests/bench/ceilings.jso
 
 bench-core-update: $(BENCHES) ## accept today's numbers as the new ceilings
 	python3 scripts/callgrind_bench.py --update $(BENCHES)
+
+bench-record: $(BENCHES) ## a line for this commit in bench/results/history.ndjson; steps in it
+	python3 scripts/callgrind_bench.py --record $(BENCHES)
+	$(PFSBENCH) history
+
+# --- the cost bench ----------------------------------------------------------------------------
+
+# It builds and starts servers of its own: nothing needs to be installed. BENCH_ARGS: more options.
+PFSBENCH = PYTHONPATH=bench $(SERVER_PYTHON) -m pfsbench
+
+bench-smoke: ## the cost bench in under three minutes: shows that it works
+	$(PFSBENCH) run smoke --out $(BUILD)/bench-smoke $(BENCH_ARGS)
+	$(PFSBENCH) report $(BUILD)/bench-smoke
+
+bench: ## one plan of the cost bench (bench/plans): make bench PLAN=e1; without PLAN their list
+	$(PFSBENCH) $(if $(PLAN),run $(PLAN),list) $(BENCH_ARGS)
+
+bench-compare: ## two results of the cost bench side by side: A=... B=...
+	$(PFSBENCH) compare "$(A)" "$(B)"
+
+bench-test: ## tests of the cost bench
+	$(SERVER_PYTHON) -m pytest $(PYTEST_ARGS) bench/tests
 
 ifeq ($(SERVER_GOALS),)
 .PHONY: clean

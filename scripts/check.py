@@ -73,6 +73,7 @@ STAGES = (
     Stage("unit-tsan", count_prove, 300, "tests/unit/test_*.c"),
     Stage("regress", count_pg_regress, 300, "tests/regress/schedule"),
     Stage("py", count_pytest, 600, "tests/py/test_*.py"),
+    Stage("bench-test", count_pytest, 400, "bench/tests/test_*.py"),
     Stage("gen-check", count_one, 120, "src/gen/*.c"),
     Stage("compile-check", count_one, 200, "src/pg/*.c"),
     Stage("bench-core-check", count_one, 200, "tests/bench/bench_*.c"),

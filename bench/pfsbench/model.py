@@ -33,6 +33,7 @@ class ServerSpec:
     preload: tuple[str, ...] = ()
     conf: tuple[tuple[str, Any], ...] = ()
     data_checksums: bool = False
+    instance: int = 0  # tells apart servers that are equal otherwise (A/A)
 
 
 @dataclass(frozen=True)
@@ -43,18 +44,43 @@ class Variant:
     server: ServerSpec
     switch: tuple[str, ...] = ()
     what: str = ""  # one line for the report
+    reader: str = ""  # a statement repeated by another session meanwhile (method read)
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A load and its data. program: sysbench, pgbench, or nested (E5's loop by sysbench)."""
+    """A load and its data.
+
+    program: sysbench, pgbench, nested (E5's loop by sysbench), loop (blocks inside one backend; the
+    script is top, select, update or wait), or callgrind (a program of build/bench).
+    """
 
     program: str
     script: str  # oltp_read_write, select-only, tpcb-like, nested_loop, ...
     threads: int = 4
     tables: int = 4
-    rows: int = 20_000  # per table; pgbench: scale * 100,000
+    rows: int = 20_000  # per table; pgbench: scale * 100,000, at least 100,000
     options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Method:
+    """How samples are taken.
+
+    kind: windows   one round = one window of each variant in random order (switched and paired)
+          runs      one round = one whole run of the client per variant in random order
+          loop      in-backend blocks, nanoseconds per event
+          callgrind instructions per event
+          memory    reserved and resident bytes after a load of window_s with cell's threads
+          read      as windows; a variant with a reader also yields the seconds of its SELECTs
+    """
+
+    kind: str
+    rounds: int
+    window_s: float = 0.35
+    skip_s: float = 0.03  # after each switch, not counted
+    warmup_s: float = 3.0
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -66,26 +92,7 @@ class Cell:
     workload: Workload
     variants: tuple[Variant, ...]
     baseline: str  # name of the variant that the ratios are against
-
-
-@dataclass(frozen=True)
-class Method:
-    """How samples are taken.
-
-    kind: windows   one round = one window of each variant in random order (switched and paired)
-          runs      one round = one whole run of the client per variant in random order
-          loop      in-backend blocks, nanoseconds per event
-          callgrind instructions per event
-          memory    reserved and resident bytes by connections
-          read      time of SELECTs under load
-    """
-
-    kind: str
-    rounds: int
-    window_s: float = 0.35
-    skip_s: float = 0.03  # after each switch, not counted
-    warmup_s: float = 3.0
-    options: dict[str, Any] = field(default_factory=dict)
+    method: Method | None = None  # when not the plan's
 
 
 @dataclass(frozen=True)
@@ -106,8 +113,8 @@ class Plan:
 class Sample:
     """One measurement, never changed afterwards.
 
-    quantity: throughput (amount / seconds, more is better), p95, bytes, ns, instructions, seconds
-    (amount itself, less is better). warmup samples are kept and not judged.
+    quantity: throughput (amount / seconds, more is better), p95, ns, instructions, seconds,
+    reserved, resident (amount itself, less is better). warmup samples are kept and not judged.
     """
 
     cell: str
@@ -141,7 +148,9 @@ class Result:
     servers: dict[str, dict[str, Any]]  # by name: version, settings that differ, build flags
     samples: tuple[Sample, ...]
     losses: dict[str, dict[str, dict[str, int]]]  # cell -> variant -> counter -> lost in this cell
-    measures: dict[str, dict[str, dict[str, Any]]]  # cell -> variant -> e.g. tps, bytes_per_transaction
+    measures: dict[
+        str, dict[str, dict[str, Any]]
+    ]  # cell -> variant -> e.g. tps, bytes_per_transaction
     invalid: dict[str, str] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
 
@@ -161,9 +170,13 @@ class Result:
         try:
             facts = json.loads(path.read_text())
             if facts.get("schema_version") != SCHEMA_VERSION:
-                raise BenchError(f"{path}: schema version {facts.get('schema_version')}, not {SCHEMA_VERSION}")
+                raise BenchError(
+                    f"{path}: schema version {facts.get('schema_version')}, not {SCHEMA_VERSION}"
+                )
             table = facts.pop("samples")
-            rows = tuple(Sample(**dict(zip(table["columns"], row))) for row in table["rows"])
+            rows = tuple(
+                Sample(**dict(zip(table["columns"], row, strict=True))) for row in table["rows"]
+            )
             return Result(**facts, samples=rows)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise BenchError(f"{path} is not a result of the bench: {error}") from None
@@ -199,6 +212,12 @@ class Comparison:
     median: float  # of the variant's values
     baseline_median: float
     invalid: str = ""  # why not to believe it
+    added: float = (
+        0.0  # variant - baseline in the sample's unit: the median over rounds, its interval
+    )
+    added_low: float = 0.0
+    added_high: float = 0.0
+    outliers: int = 0  # rounds marked by their modified z-score; they are judged all the same
 
     @property
     def distinguishable(self) -> bool:

@@ -1,0 +1,108 @@
+"""Private copies of server trees with the extension built into them.
+
+The bench never touches the installed server: it copies the tree, copies the sources beside it,
+builds there and runs servers from there. One copy per (pg_config, build) and run; all are removed
+with the run's work folder.
+
+Errors: BenchError with the compiler's first messages, or saying which program is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from .model import BenchError
+
+ROOT = Path(__file__).resolve().parents[2]
+DEBIAN15 = Path("/usr/lib/postgresql/15/bin/pg_config")
+BUILD_LIMIT_S = 300
+LEFT_OUT = shutil.ignore_patterns(
+    ".git", "build", "bench", "docs", "*.o", "*.d", "*.bc", "*.so", ".stamp-build", "__pycache__"
+)
+
+
+def project_pg_config() -> Path:
+    """The project's own server (scripts/toolchain.sh)."""
+    done = subprocess.run(
+        [str(ROOT / "scripts" / "toolchain.sh"), "pg_config"], capture_output=True, text=True,
+        timeout=BUILD_LIMIT_S, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise BenchError(f"scripts/toolchain.sh pg_config: {done.stderr.strip()}")
+    return Path(done.stdout.strip())
+
+
+def original(name: str) -> Path:
+    """The pg_config a plan means by this name; BenchError when it is not there."""
+    path = project_pg_config() if not name else DEBIAN15 if name == "debian15" else Path(name)
+    if not path.is_file():
+        hint = " (Debian: apt-get install postgresql-server-dev-15)" if name == "debian15" else ""
+        raise BenchError(f"{path} is missing{hint}")
+    return path
+
+
+def private_server(name: str, build: str, work: Path) -> Path:
+    """The pg_config of a private copy of this server with the extension built so; made once."""
+    folder = work / f"{re.sub('[^a-z0-9]+', '-', (name or 'project').lower())}-{build_key(build)}"
+    source = original(name)
+    tail = Path(*source.parts[1:-1]) if name == "debian15" else Path(*source.parts[-4:-1])
+    made = folder / tail / "pg_config"
+    if not (folder / "built").exists():
+        copy_tree(source, folder, tail)
+        build_extension(made, folder / "source", build)
+        (folder / "built").touch()
+    return made
+
+
+def build_key(build: str) -> str:
+    """The build's name as part of a folder name."""
+    return re.sub("[^a-z0-9]+", "-", build)
+
+
+def copy_tree(source: Path, folder: Path, tail: Path) -> None:
+    """Copy the server that source belongs to, so that it finds its own files in the new place.
+
+    A server finds its files by their places relative to its program. Debian's are in several
+    folders, which are kept; headers stay where they are.
+    """
+    base = source.parent.parent
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(base, folder / tail.parent, symlinks=True)
+    for libraries in base.parent.parent.glob(f"{base.parent.name}.libs"):  # of a Python wheel
+        shutil.copytree(libraries, folder / libraries.name)
+    if tail.parts[0] == "usr":
+        share = Path("/usr/share/postgresql", base.name)
+        shutil.copytree(share, folder / share.relative_to("/"), symlinks=False)
+        (folder / "usr/include").mkdir()
+        (folder / "usr/include/postgresql").symlink_to("/usr/include/postgresql")
+    for path in (folder, *folder.parents):
+        if path == folder or path.name.startswith("pfsbench-"):
+            path.chmod(0o755)  # the server's user must reach it
+    subprocess.run(["chmod", "-R", "go+rX", str(folder)], check=True, timeout=BUILD_LIMIT_S)
+
+
+def build_extension(pg_config: Path, source: Path, build: str) -> None:
+    """Compile the working tree's sources for this server and install them there."""
+    shutil.copytree(ROOT, source, ignore=LEFT_OUT, symlinks=True)
+    kind, _, classes = build.partition(":")
+    command = ["make", "-s", f"-j{os.cpu_count() or 1}", f"PG_CONFIG={pg_config}"]
+    if kind == "disable":
+        command.append(f"DISABLE={classes.replace(',', ' ')}")
+    elif kind == "frame_pointers":
+        command.append("COPT=-fno-omit-frame-pointer")
+    elif kind != "normal":
+        raise BenchError(f"no build {build!r}: normal, frame_pointers, or disable:CLASS,...")
+    for name in ("make", "gcc"):
+        if not shutil.which(name):
+            raise BenchError(f"{name} is not installed (Debian: apt-get install {name})")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "PG"))}
+    done = subprocess.run(
+        [*command, "install"], cwd=source, env=env, capture_output=True, text=True,
+        stdin=subprocess.DEVNULL, timeout=BUILD_LIMIT_S, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise BenchError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[:3000]}")
