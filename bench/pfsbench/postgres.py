@@ -31,18 +31,29 @@ QUIET: dict[str, Any] = {
 LIBRARY = "performance_schema"
 SWITCHES = """
 CREATE SCHEMA bench;
+-- Few steps from any state to that at the start: what most instruments are, then kinds that are
+-- otherwise, then single ones. An instrument that appears later is set as its kind.
 CREATE TABLE bench.instruments AS
-  SELECT name, enabled, timed FROM performance_schema.setup_instruments;
+  WITH known AS (
+    SELECT name, enabled, timed, substring(name from '^[^/]*/[^/]*/') AS kind
+    FROM performance_schema.setup_instruments),
+  common AS (SELECT enabled, timed FROM known GROUP BY 1, 2 ORDER BY count(*) DESC LIMIT 1),
+  kinds AS (
+    SELECT kind, count(DISTINCT (enabled, timed)) = 1 AS uniform,
+           (array_agg(enabled))[1] AS enabled, (array_agg(timed))[1] AS timed
+    FROM known WHERE kind IS NOT NULL GROUP BY kind)
+  SELECT 0 AS step, '%' AS pattern, enabled, timed FROM common
+  UNION ALL
+  SELECT 1, replace(kind, '_', '\\_') || '%', k.enabled, k.timed FROM kinds k CROSS JOIN common c
+  WHERE uniform AND (k.enabled, k.timed) IS DISTINCT FROM (c.enabled, c.timed)
+  UNION ALL
+  SELECT 2, replace(name, '_', '\\_'), i.enabled, i.timed
+  FROM known i LEFT JOIN kinds USING (kind) CROSS JOIN common c
+  WHERE uniform IS NOT TRUE AND (i.enabled, i.timed) IS DISTINCT FROM (c.enabled, c.timed);
 CREATE TABLE bench.consumers AS SELECT name, enabled FROM performance_schema.setup_consumers;
--- An instrument that appeared since the start is set as others of its kind were.
 CREATE FUNCTION bench.reset_instruments() RETURNS bigint LANGUAGE sql AS $$
-  SELECT count(performance_schema.set_instruments(
-           replace(now.name, '_', '\\_'), was.enabled, was.timed))
-  FROM performance_schema.setup_instruments now CROSS JOIN LATERAL (
-    SELECT enabled, timed FROM bench.instruments old
-    WHERE old.name = now.name OR old.name LIKE substring(now.name from '^[^/]*/[^/]*/') || '%'
-    ORDER BY old.name = now.name DESC LIMIT 1) was
-  WHERE (now.enabled, now.timed) IS DISTINCT FROM (was.enabled, was.timed) $$;
+  SELECT count(performance_schema.set_instruments(pattern, enabled, timed))
+  FROM (SELECT * FROM bench.instruments ORDER BY step) steps $$;
 CREATE FUNCTION bench.reset_consumers() RETURNS bigint LANGUAGE sql AS $$
   SELECT count(performance_schema.set_consumers(replace(name, '_', '\\_'), was.enabled))
   FROM performance_schema.setup_consumers now JOIN bench.consumers was USING (name)
