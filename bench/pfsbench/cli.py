@@ -165,6 +165,14 @@ def report(options: argparse.Namespace) -> int:
     return 0
 
 
+def page(options: argparse.Namespace) -> int:
+    """Make the results in a page of the documentation anew."""
+    from .page import filled
+
+    options.page.write_text(filled(options.page))
+    return 0
+
+
 def compare(options: argparse.Namespace) -> int:
     """Two results side by side."""
     from . import compare as module
@@ -200,6 +208,9 @@ def make_parser() -> argparse.ArgumentParser:
     made = verbs.add_parser("report", help=report.__doc__)
     made.add_argument("folder", type=Path)
     made.set_defaults(function=report)
+    made = verbs.add_parser("page", help=page.__doc__)
+    made.add_argument("page", type=Path)
+    made.set_defaults(function=page)
     made = verbs.add_parser("compare", help=compare.__doc__)
     made.add_argument("a", type=Path)
     made.add_argument("b", type=Path)

@@ -53,6 +53,9 @@ class Executor(Protocol):
     def open(self, cell: Cell, loads: bool, warm_s: float, options: dict[str, Any]) -> None:
         """Servers up and filled; with `loads` each one's load calibrated, started and stopped."""
 
+    def restart(self, cell: Cell, warm_s: float) -> None:
+        """Servers and loads of the cell anew, with the same data."""
+
     def window(self, variant: Variant, window_s: float, skip_s: float) -> Reading:
         """Let this variant's load alone run, switch, skip, count."""
 
@@ -152,9 +155,26 @@ class RealExecutor:
             "server": server.name,
             "bytes_per_transaction": round((loopback_bytes() - before) / done, 1),
         }
+        self._begin_load(spec, cell.workload, apart=apart)
+
+    def restart(self, cell: Cell, warm_s: float) -> None:
+        """See Executor."""
+        self._end_sessions()
+        specs = list(dict.fromkeys(variant.server for variant in cell.variants))
+        for spec in specs:
+            self._servers[spec].restart()
+            self._state.pop(spec, None)
+            self._begin_load(spec, cell.workload, apart=len(specs) > 1, warm_s=warm_s)
+
+    def _begin_load(
+        self, spec: ServerSpec, workload: Workload, *, apart: bool, warm_s: float = 0.0
+    ) -> None:
+        """The load that windows look at, stopped after so long."""
+        server = self._servers[spec]
         idle = set(server.pids())
-        load = self._loads[spec] = Load(server, cell.workload)
+        load = self._loads[spec] = Load(server, workload)
         load.start()
+        time.sleep(warm_s)
         load.pause()
         if apart:
             clients, servers = halves()
@@ -252,6 +272,7 @@ class RealExecutor:
     def close_cell(self, later: Sequence[Cell]) -> None:
         """See Executor."""
         self._end_sessions()
+        self._measures = {}
         wanted = {variant.server for cell in later for variant in cell.variants}
         for spec in [spec for spec in self._servers if spec not in wanted]:
             self._servers.pop(spec).stop()
@@ -263,7 +284,7 @@ class RealExecutor:
             session.close()
         for load in self._loads.values():
             load.stop()
-        self._readers, self._blocks, self._loads, self._measures = {}, {}, {}, {}
+        self._readers, self._blocks, self._loads = {}, {}, {}
         self._active = None
 
     def facts(self) -> dict[str, dict[str, Any]]:

@@ -16,6 +16,7 @@ from typing import Any
 from .builds import ROOT
 from .executor import Executor
 from .model import BenchError, Cell, Method, Sample, Variant
+from .stats import block_rounds
 
 Advance = Callable[[int, int], None]
 """Called after each round with its number and how many there are."""
@@ -78,6 +79,9 @@ def measure_windows(
     round_s = len(cell.variants) * (method.window_s + method.skip_s)
     warm = max(1, math.ceil(method.warmup_s / round_s))
     for number, order, warmup, variant in rounds(cell, method, warm, rng, advance):
+        if number > 0 and order == 0 and number % block_rounds(method.rounds, method.restarts) == 0:
+            executor.restart(cell, method.warmup_s)
+            losses = Losses(executor, cell, taken)
         seen = executor.window(variant, method.window_s, method.skip_s)
         losses.count(variant)
         place = (number, order)

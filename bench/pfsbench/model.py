@@ -80,6 +80,7 @@ class Method:
     window_s: float = 0.35
     skip_s: float = 0.03  # after each switch, not counted
     warmup_s: float = 3.0
+    restarts: int = 0  # windows: times that servers and loads start anew in between, see stats.py
     options: dict[str, Any] = field(default_factory=dict)
 
 

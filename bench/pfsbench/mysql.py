@@ -78,14 +78,25 @@ class MysqlServer:
         try:
             self._mysqld = Mysqld(self.name, self.program, self.share, self.options)
             self._mysqld.bootstrap(self.system_tables)
-            for attempt in range(1, ATTEMPTS + 1):
-                self._mysqld.launch()
-                if self._wait_ready(self._mysqld, last=attempt == ATTEMPTS):
-                    break
+            self._launch(self._mysqld)
             self._prepare_schema()
         except BaseException:
             self.stop()
             raise
+
+    def _launch(self, mysqld: Mysqld) -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            mysqld.launch()
+            if self._wait_ready(mysqld, last=attempt == ATTEMPTS):
+                return
+
+    def restart(self) -> None:
+        """See Server."""
+        if self._mysqld is None:
+            raise BenchError(f"{self.name} is not running")
+        self._session.close()
+        self._mysqld.shut_down(START_LIMIT_S)
+        self._launch(self._mysqld)
 
     def stop(self) -> None:
         """See Server."""

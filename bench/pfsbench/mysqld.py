@@ -75,6 +75,16 @@ class Mysqld:
         alive = self._process is not None and self._process.poll() is None
         return self._process.pid if alive and self._process else 0
 
+    def shut_down(self, limit_s: float) -> None:
+        """End it cleanly, its data written; BenchError when it does not end in time."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            raise BenchError(f"{self.name} does not end\n{self.log_tail()}") from None
+
     def remove(self) -> None:
         """End the process and delete the folder; may be repeated."""
         if self._process is not None:

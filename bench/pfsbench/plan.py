@@ -24,7 +24,7 @@ PLAN_KEYS = {
 }  # fmt: skip
 METHOD_KEYS = {
     "kind": str, "rounds": int, "window_s": float, "skip_s": float, "warmup_s": float,
-    "options": dict,
+    "restarts": int, "options": dict,
 }  # fmt: skip
 CELL_KEYS = {
     "name": str, "labels": dict, "workload": dict, "threads": list, "variants": list,
@@ -206,7 +206,8 @@ def cell_seconds(plan: Plan, cell: Cell) -> float:
     servers = len({variant.server for variant in cell.variants})
     if method.kind in ("windows", "read"):
         round_s = len(cell.variants) * (method.window_s + method.skip_s + 0.02)
-        return method.rounds * round_s + method.warmup_s * (1 + servers) + 2 * servers
+        warming = method.warmup_s * (1 + servers) + 2 * servers
+        return method.rounds * round_s + warming + method.restarts * servers * method.warmup_s
     if method.kind in ("runs", "memory"):
         return (method.rounds + 1) * len(cell.variants) * (method.window_s + 1.0)
     if method.kind == "loop":

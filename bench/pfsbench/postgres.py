@@ -154,12 +154,22 @@ class PostgresServer:
             if self.has_schema():
                 self._control.execute(SWITCHES)
 
-    def stop(self) -> None:
-        """Stop and remove."""
+    def restart(self) -> None:
+        """See Server."""
+        self._end_control()
+        with self._plainly():
+            self.cluster.restart()
+            self._control = self.session()
+
+    def _end_control(self) -> None:
         if self._control is not None:
             with contextlib.suppress(Exception):
                 self._control.close()
         self._control = None
+
+    def stop(self) -> None:
+        """Stop and remove."""
+        self._end_control()
         if self._cluster is not None:
             self._cluster.remove()
         self._cluster = None

@@ -26,6 +26,9 @@ class Server(Protocol):
     def start(self) -> None:
         """Create it (initdb or the like) and start it; ready for connections when this returns."""
 
+    def restart(self) -> None:
+        """Stop it cleanly and start it again with its data; the port may be another."""
+
     def stop(self) -> None:
         """End it and remove its folder. Nothing when it is not running. Never raises."""
 

@@ -3,6 +3,11 @@
 A comparison is of rounds: within a round all variants are measured close in time, so what drifts
 slowly touches them alike. The ratio is the median over rounds of variant / baseline, its interval
 the 2.5 and 97.5 percentiles of that median over resampled rounds.
+
+Two equal servers differ by a percent or two for as long as they run: where their memory lies, which
+processor their sessions share. A plan that compares servers starts them anew a few times; then whole
+blocks between restarts are resampled, and the rounds within them, so that the interval contains that
+luck (of few blocks it still is a little too narrow).
 """
 
 from __future__ import annotations
@@ -45,6 +50,29 @@ def interval(values: Sequence[float], resamples: int = RESAMPLES) -> tuple[float
     rng, count = random.Random(1), len(values)
     ordered = sorted(values)
     medians = sorted(resampled_median(ordered, count, rng) for _ in range(resamples))
+    return medians[int(resamples * 0.025)], medians[int(resamples * 0.975)]
+
+
+def block_rounds(rounds: int, restarts: int) -> int:
+    """Rounds between two restarts."""
+    return max(1, math.ceil(rounds / (restarts + 1)))
+
+
+def block_interval(
+    blocks: Sequence[Sequence[float]], resamples: int = RESAMPLES
+) -> tuple[float, float]:
+    """Bootstrap 95 % interval of the median over blocks: blocks are drawn, then values in each."""
+    if len(blocks) < 2:
+        return interval(blocks[0] if blocks else ())
+    rng = random.Random(1)
+    medians = sorted(
+        statistics.median(
+            value
+            for block in rng.choices(blocks, k=len(blocks))
+            for value in rng.choices(block, k=len(block))
+        )
+        for _ in range(resamples)
+    )
     return medians[int(resamples * 0.025)], medians[int(resamples * 0.975)]
 
 
@@ -104,16 +132,23 @@ def by_round(samples: Sequence[Sample], variant: str) -> dict[int, float]:
 
 
 def compare(
-    samples: Sequence[Sample], cell: str, variant: str, baseline: str, invalid: str = ""
-) -> Comparison | None:
-    """One variant against the baseline, by their samples of one quantity; None without rounds."""
+    samples: Sequence[Sample], cell: str, variant: str, baseline: str, invalid: str = "",
+    per_block: int = 0,
+) -> Comparison | None:  # fmt: skip
+    """One variant against the baseline, by their samples of one quantity; None without rounds.
+
+    per_block: rounds between restarts of the servers; 0 = there were none.
+    """
     ours, theirs = by_round(samples, variant), by_round(samples, baseline)
     both = sorted(number for number in ours.keys() & theirs.keys() if theirs[number] > 0)
     if not both:
         return None
     ratios = [ours[number] / theirs[number] for number in both]
     added = [ours[number] - theirs[number] for number in both]
-    low, high = interval(ratios)
+    blocks: dict[int, list[float]] = defaultdict(list)
+    for number, ratio in zip(both, ratios, strict=True):
+        blocks[number // per_block if per_block else 0].append(ratio)
+    low, high = block_interval(list(blocks.values()))
     added_low, added_high = interval(added)
     return Comparison(
         cell=cell, variant=variant, quantity=samples[0].quantity, ratio=median(ratios), low=low,
@@ -144,6 +179,9 @@ def compare_cells(result: Result, invalid: Mapping[str, str] | None = None) -> l
         groups[sample.cell, sample.quantity].append(sample)
     found = []
     for cell in result.plan["cells"]:
+        method = cell.get("method") or result.plan["method"]
+        restarts = method.get("restarts", 0)
+        per_block = block_rounds(method["rounds"], restarts) if restarts else 0
         for (name, _), samples in groups.items():
             if name != cell["name"]:
                 continue
@@ -152,5 +190,9 @@ def compare_cells(result: Result, invalid: Mapping[str, str] | None = None) -> l
                     f"{name}/{cell['baseline']}", reasons.get(name, "")
                 )
                 if variant["name"] != cell["baseline"]:
-                    found.append(compare(samples, name, variant["name"], cell["baseline"], reason))
+                    found.append(
+                        compare(
+                            samples, name, variant["name"], cell["baseline"], reason, per_block
+                        )
+                    )
     return [comparison for comparison in found if comparison]

@@ -51,6 +51,10 @@ class FakeExecutor:
     def open(self, cell: Cell, loads: bool, warm_s: float, options: dict[str, Any]) -> None:
         self._note("open", cell.name, "loads" if loads else "no loads")
 
+    def restart(self, cell: Cell, warm_s: float) -> None:
+        self._note("restart", cell.name)
+        self.counters = {}
+
     def window(self, variant: Variant, window_s: float, skip_s: float) -> Reading:
         self._note("window", variant.name)
         lost = self.lost.get(variant.name, 0)

@@ -56,6 +56,16 @@ def test_steps_of_two_cells() -> None:
     assert executor.closed
 
 
+def test_restarts_divide_the_rounds() -> None:
+    executor = FakeExecutor(lost={"b": 1})
+    made = plan(cell(variant("a"), variant("b")), rounds=9, restarts=2)
+    result = run(made, executor)
+    steps = [words[0] for words in executor.steps if words[0] != "open"]
+    blocks = " ".join(steps).split("restart")
+    assert [block.split().count("window") for block in blocks] == [2 + 6, 6, 6]  # one to warm up
+    assert result.losses["cell"]["b"] == {"digest_lost": 10}  # counters begin at 0 again
+
+
 def test_ratio_and_transactions() -> None:
     executor = FakeExecutor(speed={"a": 1000, "b": 990})
     result = run(plan(cell(variant("a", PLAIN), variant("b"))), executor)

@@ -56,6 +56,30 @@ def test_does_not_find_nothing() -> None:
     assert 2 <= wrong <= 30  # about 5 % of 300; 30 is 4 standard deviations above
 
 
+def unlucky(seed: int, blocks: int = 8, rounds: int = 15) -> list[Sample]:
+    """Equal servers, each with luck of 1.5 % that a restart changes."""
+    rng, made = random.Random(seed), []
+    for block in range(blocks):
+        luck = {"base": 1 + rng.gauss(0, 0.015), "ours": 1 + rng.gauss(0, 0.015)}
+        for number in range(block * rounds, (block + 1) * rounds):
+            for order, (name, factor) in enumerate(luck.items()):
+                speed = 1e6 * factor * (1 + rng.gauss(0, NOISE))
+                made.append(Sample("cell", name, "throughput", number, order, speed * 0.25, 0.25))
+    return made
+
+
+def test_luck_of_a_server_is_in_the_interval_of_blocks() -> None:
+    def wrong(per_block: int) -> int:
+        found = (
+            stats.compare(unlucky(seed), "cell", "ours", "base", "", per_block)
+            for seed in range(60)
+        )
+        return sum(it is not None and it.distinguishable for it in found)
+
+    assert wrong(15) <= 10  # 8 blocks: somewhat more than 5 %
+    assert wrong(0) > 10  # what it would be without
+
+
 def test_drift_does_not_tell_apart_what_was_measured_in_one_round() -> None:
     """Compared without regard to rounds the same data spread twice as wide."""
     comparison = found(0.0, 300, 1)
