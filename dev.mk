@@ -191,7 +191,6 @@ PFSBENCH = PYTHONPATH=bench $(SERVER_PYTHON) -m pfsbench
 
 bench-smoke: ## the cost bench in under three minutes: shows that it works
 	$(PFSBENCH) run smoke --out $(BUILD)/bench-smoke $(BENCH_ARGS)
-	$(PFSBENCH) report $(BUILD)/bench-smoke
 
 bench: ## one plan of the cost bench (bench/plans): make bench PLAN=e1; without PLAN their list
 	$(PFSBENCH) $(if $(PLAN),run $(PLAN),list) $(BENCH_ARGS)

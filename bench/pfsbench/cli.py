@@ -95,7 +95,7 @@ def show_plan(options: argparse.Namespace) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Carry out a plan; the result goes to OUT/result.json, judged and shown."""
+    """Carry out a plan; result.json, table and plot go to OUT, and the judgement is printed."""
     plan = load_plan(options)
     preflight(plan)
     out = options.out or RESULTS / datetime.date.today().isoformat() / plan.name
@@ -110,7 +110,8 @@ def run(options: argparse.Namespace) -> int:
         return 1
     finally:
         clean_up()
-    print(save(result, out))
+    save(result, out)
+    print(write_report(out))
     return judge(result)
 
 
@@ -157,11 +158,16 @@ def show_list(_options: argparse.Namespace) -> int:
     return 0
 
 
-def report(options: argparse.Namespace) -> int:
-    """Tables and plots of a results folder, made again from its raw samples."""
+def write_report(folder: Path) -> Path:
+    """See report.py, which is slow to import: it draws."""
     from . import report as module
 
-    print(module.write_report(options.folder))
+    return module.write_report(folder)
+
+
+def report(options: argparse.Namespace) -> int:
+    """Tables and plots of a results folder, made again from its raw samples."""
+    print(write_report(options.folder))
     return 0
 
 
