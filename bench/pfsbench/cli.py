@@ -43,11 +43,12 @@ def load_plan(options: argparse.Namespace) -> Plan:
         known = ", ".join(cell.name for cell in plan.cells)
         raise UsageError(f"no cell of {plan.name} is like {options.only!r}; there are: {known}")
     plan = dataclasses.replace(plan, cells=cells)
-    if not (options.rounds or options.quick):
+    changed: dict[str, Any] = {"rounds": QUICK_ROUNDS, "warmup_s": 1.0} if options.quick else {}
+    for key in ("rounds", "restarts", "warmup_s"):
+        if getattr(options, key) is not None:
+            changed[key] = getattr(options, key)
+    if not changed:
         return plan
-    changed: dict[str, Any] = {"rounds": options.rounds or QUICK_ROUNDS}
-    if options.quick:
-        changed["warmup_s"] = 1.0
     return dataclasses.replace(
         plan,
         method=dataclasses.replace(plan.method, **changed),
@@ -203,7 +204,9 @@ def make_parser() -> argparse.ArgumentParser:
         made = verbs.add_parser(verb, help=function.__doc__)
         made.add_argument("name", metavar="NAME", help="a plan, see `list`")
         made.add_argument("--only", default="*", metavar="GLOB", help="cells with such names")
-        made.add_argument("--rounds", type=int, default=0, metavar="N")
+        made.add_argument("--rounds", type=int, metavar="N", help="instead of the plan's")
+        made.add_argument("--restarts", type=int, metavar="N", help="the same")
+        made.add_argument("--warmup", type=float, dest="warmup_s", metavar="S", help="the same")
         made.add_argument("--quick", action="store_true", help="a few rounds, to see it work")
         made.set_defaults(function=function)
         if verb == "run":
