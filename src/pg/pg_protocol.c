@@ -176,9 +176,6 @@ ready_for_query(char status)
 static PFS_HOT void
 note_message(char type, const char *body, size_t length)
 {
-	if (pfs_session.thread == NULL || pfs_session.arena == NULL ||
-		!(pfs_session.open > 0 || pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS)))
-		return;
 	if (pfs_pg_idle && type != 'A' && type != 'N' && type != 'S')	/* these come unasked */
 		pfs_pg_wait_command();
 	switch (type)
@@ -244,12 +241,14 @@ noted_putmessage(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
-/* Rows pass by a jump; nothing is called but the server's function. */
+/* Rows, and all messages while nobody asks, pass by a jump. */
 static PFS_HOT int
 pfs_putmessage(char type, const char *body, size_t length)
 {
-	return pfs_likely(type == 'D' || type == 'd') ? server_putmessage(type, body, length)
-		: noted_putmessage(type, body, length);
+	if (pfs_likely(type == 'D' || type == 'd') || pfs_session.thread == NULL ||
+		(pfs_session.open == 0 && !pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS)))
+		return server_putmessage(type, body, length);
+	return noted_putmessage(type, body, length);
 }
 
 void
