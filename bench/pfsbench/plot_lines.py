@@ -22,6 +22,7 @@ from .rows import Row
 
 THREADS = "threads"
 DODGE = 0.14
+FAR = 25.0  # percent
 
 
 def draw_lines(plan: dict[str, Any], rows: Sequence[Row], folder: Path) -> list[Path]:
@@ -87,13 +88,14 @@ def draw_panel(axis: Any, name: str, rows: Sequence[Row], shade: dict[str, str])
 
 
 def share_scale(axes: Sequence[Any], columns: int) -> None:
-    """One vertical scale for all panels, named at the left ones."""
-    low = min(axis.get_ylim()[0] for axis in axes)
-    high = max(axis.get_ylim()[1] for axis in axes)
+    """One vertical scale for all panels, named at the left ones; wide intervals are cut off."""
+    low = max(-FAR, min(axis.get_ylim()[0] for axis in axes))
+    high = min(FAR, max(axis.get_ylim()[1] for axis in axes))
     for number, axis in enumerate(axes):
         axis.set_ylim(low, high)
         if number % columns == 0:
-            axis.set_ylabel("change of throughput, %")
+            cut = f" (cut at {FAR:.0f})" if FAR in (-low, high) else ""
+            axis.set_ylabel(f"change of throughput, %{cut}")
 
 
 def draw_memory(axes: Sequence[Any], rows: Sequence[Row], shade: dict[str, str]) -> None:
