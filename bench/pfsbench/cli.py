@@ -238,6 +238,7 @@ def main(words: list[str] | None = None) -> int:
     options = make_parser().parse_args(words)
     options.words = words
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     try:
         return int(options.function(options))
     except UsageError as error:
