@@ -9,15 +9,18 @@ Errors: BenchError with the compiler's first messages, or saying which program i
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from .model import BenchError
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))  # pfs_cluster and callgrind_bench are used by the bench
 DEBIAN15 = Path("/usr/lib/postgresql/15/bin/pg_config")
 BUILD_LIMIT_S = 300
 LEFT_OUT = shutil.ignore_patterns(
@@ -25,15 +28,21 @@ LEFT_OUT = shutil.ignore_patterns(
 )
 
 
-def project_pg_config() -> Path:
-    """The project's own server (scripts/toolchain.sh)."""
+@functools.cache
+def toolchain(what: str) -> Path:
+    """The path that scripts/toolchain.sh prints for this word."""
     done = subprocess.run(
-        [str(ROOT / "scripts" / "toolchain.sh"), "pg_config"], capture_output=True, text=True,
+        [str(ROOT / "scripts" / "toolchain.sh"), what], capture_output=True, text=True,
         timeout=BUILD_LIMIT_S, check=False,
     )  # fmt: skip
     if done.returncode != 0:
-        raise BenchError(f"scripts/toolchain.sh pg_config: {done.stderr.strip()}")
+        raise BenchError(f"scripts/toolchain.sh {what}: {done.stderr.strip()}")
     return Path(done.stdout.strip())
+
+
+def project_pg_config() -> Path:
+    """The project's own server."""
+    return toolchain("pg_config")
 
 
 def original(name: str) -> Path:

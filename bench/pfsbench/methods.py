@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import random
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -162,7 +161,6 @@ def measure_callgrind(
     program = ROOT / "build" / "bench" / cell.workload.script
     if not program.exists():
         raise BenchError(f"{program} is missing: run `make bench-core` first")
-    sys.path.insert(0, str(ROOT / "scripts"))
     import callgrind_bench
 
     for number in range(method.rounds):

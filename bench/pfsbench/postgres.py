@@ -11,17 +11,15 @@ import contextlib
 import dataclasses
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from .builds import ROOT, original, private_server
+from .builds import original, private_server
 from .model import BenchError, ServerSpec, Workload
 from .workload import prepare_data
 
-sys.path.insert(0, str(ROOT / "scripts"))
 from pfs_cluster import Cluster, ClusterError, _parent_of
 
 QUIET: dict[str, Any] = {

@@ -42,6 +42,7 @@ typedef uint64_t PfsTicks;
 
 /* Add by one of several writers; for rare paths (losses, ids, folds). */
 #define pfs_add_shared(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define pfs_add_release(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELEASE)
 #define pfs_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 static inline bool

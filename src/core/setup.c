@@ -97,7 +97,7 @@ pfs_refresh_gate(PfsArena *arena)
 	if ((gate & ~pfs_load(&arena->gate) & PFS_GATE_CALLS) != 0)
 		pfs_store(&arena->calls_on, pfs_load(&arena->calls_on) + 1);
 	pfs_store_release(&arena->gate, gate);
-	__atomic_fetch_add(&arena->setup_changes, 1, __ATOMIC_RELEASE);
+	pfs_add_release(&arena->setup_changes, 1);
 }
 
 bool

@@ -281,5 +281,5 @@ void
 pfs_thread_instrument(PfsArena *arena, PfsThread *thread, bool on)
 {
 	pfs_store(&thread->instrumented, (uint8_t) on);
-	pfs_add_shared(&arena->setup_changes, 1);	/* sessions remember that it was on */
+	pfs_add_release(&arena->setup_changes, 1);	/* sessions remember what it was */
 }

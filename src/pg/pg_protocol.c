@@ -28,6 +28,8 @@ static bool describing_statement = false;	/* ParameterDescription was sent: T or
 static TimestampTz completed_message = 0;	/* message that the last CommandComplete answered */
 static TimestampTz ready_message = 0;	/* and the last ReadyForQuery */
 
+StaticAssertDecl(PFS_PG_COM_COPY_DATA < PFS_TALLY_CLASSES, "tallies of messages are remembered");
+
 /* Counts a message; the clock is read only for classes that are timed. */
 static PFS_HOT void
 tally(PfsPgClass class)
