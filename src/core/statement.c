@@ -212,7 +212,7 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 	statement->on_stage_since = start;
 	statement->scope = (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL;
 	statement->wants_digest = (gate & PFS_WANTS(DIGEST)) != 0;
-	statement->host_key = NULL;
+	statement->host_query = NULL;
 	statement->host_caller = NULL;
 	statement->host_flags = 0;
 	statement->host_rows = statement->host_broken_rows = 0;

@@ -51,7 +51,7 @@ typedef struct PfsStatement
 	PfsWaitTotals waits;
 
 	/* the host's; cleared by open, otherwise ignored here */
-	const void *host_key;
+	void	   *host_query;		/* the query it executes */
 	struct PfsStatement *host_caller;
 	uint32_t	host_flags;
 	int32_t		host_level;		/* transaction nesting level at open */

@@ -270,7 +270,7 @@ register_invalidation(void)
 PFS_HOT PfsRef
 pfs_pg_current_schema(void)
 {
-	List	   *path;
+	PfsPgSearchPath *path;
 	char	   *name = NULL;
 
 	if (pfs_likely(schema_path == namespace_search_path && schema_user == GetUserId() &&
@@ -283,13 +283,14 @@ pfs_pg_current_schema(void)
 		complete_identity();
 	if (application_name != program_seen && application_name != NULL)
 		refresh_program();
-	path = fetch_search_path(false);
-	if (path != NIL)
-		name = get_namespace_name(linitial_oid(path));
+	path = pfs_pg_search_path();
+	if (path->schemas != NIL)
+		name = get_namespace_name(linitial_oid(path->schemas));
 	schema_name = name != NULL ? pfs_name(pfs_arena, name, strlen(name)) : 0;
 	schema_path = namespace_search_path;
 	schema_user = GetUserId();
-	list_free(path);
+	list_free(path->schemas);
+	pfree(path);
 	if (name != NULL)
 		pfree(name);
 	return schema_name;

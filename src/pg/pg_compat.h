@@ -9,6 +9,7 @@
 
 #include "postgres.h"
 
+#include "catalog/namespace.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "fmgr.h"
@@ -113,6 +114,18 @@ pfs_pg_number_of_proc(PGPROC *proc)
 	return (uint32) proc->pgprocno;
 #endif
 }
+
+/*
+ * The explicit part of the search path.  fetch_search_path would make the temporary schema, which
+ * needs a right and writes.  17: another name.
+ */
+#if PG_VERSION_NUM >= 170000
+typedef SearchPathMatcher PfsPgSearchPath;
+#define pfs_pg_search_path() GetSearchPathMatcher(CurrentMemoryContext)
+#else
+typedef OverrideSearchPath PfsPgSearchPath;
+#define pfs_pg_search_path() GetOverrideSearchPath(CurrentMemoryContext)
+#endif
 
 /* 16: rows of the local copy of pg_stat_activity are asked for by another name; from 1. */
 #if PG_VERSION_NUM >= 160000

@@ -14,6 +14,7 @@
 #include "pg/pg_arena.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_query.h"
 #include "tcop/dest.h"
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
@@ -211,9 +212,9 @@ store_broken_rows(void)
 	for (PfsStatement *statement = pfs_session.running; statement != NULL;
 		 statement = statement->host_caller)
 	{
-		const QueryDesc *query = statement->host_key;
+		const PfsPgQuery *query = statement->host_query;
 
-		if ((statement->host_flags & PFS_PG_EXECUTOR) && query != NULL && query->estate != NULL)
+		if (query != NULL)
 			statement->host_broken_rows = query->estate->es_processed;
 	}
 }

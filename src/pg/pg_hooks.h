@@ -10,7 +10,6 @@
 
 #include "core/statement.h"
 #include "access/xact.h"
-#include "access/xact.h"
 #include "nodes/parsenodes.h"
 #include "executor/execdesc.h"
 
@@ -55,7 +54,6 @@ extern size_t pfs_pg_clip(const char *text, size_t length, size_t limit);
 /* --- pg_statement.c: statements --- */
 
 /* host_flags of a PfsStatement */
-#define PFS_PG_EXECUTOR 0x01	/* host_key is a QueryDesc */
 #define PFS_PG_ENDED 0x04		/* waits for the client's CommandComplete, or the commit */
 #define PFS_PG_IN_CALL 0x08		/* its executor or utility call is on the C stack */
 #define PFS_PG_ANALYSED 0x10	/* opened by parse analysis, not executed yet */
@@ -101,9 +99,13 @@ extern PfsStatement *pfs_pg_top(void);
 /* Forgets a statement that was only analysed. */
 extern void pfs_pg_drop(PfsStatement *statement);
 
+/* The same, of a query that was left; safe while memory is given back. */
+extern void pfs_pg_end_orphan(PfsStatement *statement);
+
+/* Of a statement with a query. */
 extern void pfs_pg_complete_portal(PfsStatement *statement);
 
-/* Subtransaction of this level aborted, or (level 1) the transaction is over. */
+/* Subtransaction of this level aborted, or (level 1) the transaction, or (0) the process ends. */
 extern void pfs_pg_forget_level(int level, int sqlstate, const char *message);
 
 /* Subtransaction of this level was released: what it left open belongs to its parent. */
@@ -116,27 +118,21 @@ extern void pfs_pg_forget_suspended(void);
 extern uint64 pfs_pg_utility_id(const char *source, int location, int length, uint64 server_id);
 extern bool pfs_pg_holds_secret(const Node *utility);
 
-/* --- pg_plan.c: what a plan tells --- */
-extern void pfs_pg_plan_start(PfsStatement *statement, QueryDesc *query);
-extern void pfs_pg_plan_end(PfsStatement *statement, QueryDesc *query);
+/* --- pg_query.c: see pg_query.h --- */
+struct PfsPgQuery;
+
+/* --- pg_plan.c: what a plan tells of its statement --- */
+extern void pfs_pg_plan_start(struct PfsPgQuery *query, const PlannedStmt *plan);
+
+/* ending: ExecutorEnd follows; else the portal has told its client that it is complete. */
+extern void pfs_pg_plan_end(struct PfsPgQuery *query, bool ending);
 extern void pfs_pg_usage_start(PfsStatement *statement);
 extern void pfs_pg_usage_end(PfsStatement *statement);
-extern void pfs_pg_plan_forget(const PfsStatement *statement);
 
 /* --- pg_table_io.c: rows read and changed --- */
-extern void pfs_pg_table_start(QueryDesc *query, const PfsStatement *statement);
-extern uint64 pfs_pg_table_collect(const QueryDesc *query, PfsStatement *statement);
-extern void pfs_pg_table_end(const QueryDesc *query);
-extern void pfs_pg_table_failed(PfsStatement *statement);
-extern int	pfs_pg_table_utility_start(const Node *utility);
-extern void pfs_pg_table_utility_end(int before);
-extern void pfs_pg_table_transaction(XactEvent event);
-extern void pfs_pg_table_subtransaction(SubXactEvent event, int level);
-
-/* --- pg_table_io.c: rows read and changed --- */
-extern void pfs_pg_table_start(QueryDesc *query, const PfsStatement *statement);
-extern uint64 pfs_pg_table_collect(const QueryDesc *query, PfsStatement *statement);
-extern void pfs_pg_table_end(const QueryDesc *query);
+extern void pfs_pg_table_start(struct PfsPgQuery *query);
+extern uint64 pfs_pg_table_collect(struct PfsPgQuery *query, bool ending);
+extern void pfs_pg_table_end(struct PfsPgQuery *query);
 extern void pfs_pg_table_failed(PfsStatement *statement);
 extern int	pfs_pg_table_utility_start(const Node *utility);
 extern void pfs_pg_table_utility_end(int before);

@@ -8,6 +8,7 @@
  *		pg_backend.c		this process as a thread
  *		pg_statement.c		hooks of parse analysis, planner, executor
  *		pg_utility.c		hook of utility statements
+ *		pg_query.c			what is attached to a query, as long as its memory lives
  *		pg_plan.c			counters that come from the plan
  *		pg_routine.c		the routine around a nested statement
  *		pg_xact.c			transaction callbacks
@@ -22,7 +23,6 @@
  *		pg_table_io.c		rows of tables and indexes: queries
  *		pg_table_sweep.c	the same of whatever is no query
  *		pg_table_row.c		names and rows of tables; rename, drop
- *		pg_table_time.c		times of plan nodes
  *		pg_compat.h			what differs between majors
  *
  * Hooks are installed only when the postmaster preloads the library and

@@ -2,8 +2,8 @@
  * pg_plan.c
  *		What a plan tells of its statement: scans, sorts, intermediate results, rows read, spills.
  *
- * All from the plan's shape, from counters that the server keeps anyway, and from one counter per
- * sorted row.  Nothing here reads a clock.
+ * All from the plan's shape, from counters that the server keeps anyway, and from a counter of the
+ * rows that are sorted.  Nothing here reads a clock.
  */
 #include "postgres.h"
 
@@ -14,30 +14,14 @@
 #include "pg/pg_arena.h"
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
-#include "pg/pg_places.h"
+#include "pg/pg_query.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/tuplesort.h"
 #include "utils/tuplestore.h"
 
 #define BASE_TEMP_BLOCKS 0		/* host_base: what the counters showed at the start */
-
-/*
- * Counts the rows that a sort takes in: calls of the one node below it pass one of our functions, see
- * pg_table_time.c.  What an error left behind is harmless: the node is never called again.
- */
-typedef struct SortInput
-{
-	ExecProcNodeMtd real;
-	const PfsStatement *statement;
-	uint64		rows;
-} SortInput;
-
-#define SORT_INPUTS PFS_PG_PLACES
-
-/* Owner: this process. */
-static SortInput sort_input[SORT_INPUTS];
-static uint64 sort_inputs_used = 0; /* a bit for each */
 
 /* Is an operator an equality?  Filled from the catalogue on first sight. */
 static struct
@@ -212,71 +196,61 @@ scans_range(Plan *plan)
 
 /* --- rows that are sorted --- */
 
-static inline TupleTableSlot *
-count_row(SortInput *input, PlanState *node)
+static PFS_HOT TupleTableSlot *
+count_row(PlanState *node)
 {
-	TupleTableSlot *slot = input->real(node);
+	TupleTableSlot *slot = node->ExecProcNodeReal(node);
 
 	if (pfs_likely(!TupIsNull(slot)))
-		input->rows++;
+		((PfsPgSortInput *) node->instrument)->rows++;
 	return slot;
 }
 
-#define COUNT(n) \
-	static TupleTableSlot * \
-	count_##n(PlanState *node) \
-	{ \
-		return count_row(&sort_input[0##n], node); \
-	}
-PFS_PG_ALL_PLACES(COUNT)
-
-#define NAME(n) count_##n,
-static const ExecProcNodeMtd counting_calls[SORT_INPUTS] = {PFS_PG_ALL_PLACES(NAME)};
-
+/*
+ * The counter is the query's, and hangs on the node itself where the server would count; so there is
+ * nothing to be released.  If the server sets the node's function anew, it counts in the same struct.
+ * What counts already, for EXPLAIN ANALYZE, is only read.
+ */
 static void
-watch_sort_input(PfsStatement *statement, PlanState *input)
+watch_sort_input(PfsPgQuery *query, PlanState *node)
 {
-	int			place;
+	PfsPgSortInput *input;
 
-	if (input == NULL || sort_inputs_used == ~UINT64CONST(0))
+	if (node == NULL)
 		return;
-	place = __builtin_ctzll(~sort_inputs_used);
-	sort_inputs_used |= UINT64CONST(1) << place;
-	sort_input[place] = (SortInput) {.real = input->ExecProcNodeReal,.statement = statement};
-	input->ExecProcNodeReal = counting_calls[place];
+	input = MemoryContextAllocExtended(query->estate->es_query_cxt, sizeof(*input),
+									   MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
+	if (input == NULL)
+	{
+		pfs_lose(pfs_arena, PFS_LOSS_FRAMES);
+		return;
+	}
+	input->counted = node->instrument;
+	input->next = query->sorts;
+	query->sorts = input;
+	if (input->counted != NULL)
+		return;
+	input->counted = &input->own;
+	node->instrument = &input->own;
+	node->ExecProcNode = count_row;
 }
 
 static bool
-watch_sorts(PlanState *node, void *statement)
+watch_sorts(PlanState *node, void *query)
 {
 	if (IsA(node, SortState) || IsA(node, IncrementalSortState))
-		watch_sort_input(statement, outerPlanState(node));
-	return planstate_tree_walker(node, watch_sorts, statement);
+		watch_sort_input(query, outerPlanState(node));
+	return planstate_tree_walker(node, watch_sorts, query);
 }
 
-/* Gives the places of a statement free; returns the rows that were counted there. */
-static pg_noinline uint64
-take_sorted_rows(const PfsStatement *statement)
+static uint64
+rows_sorted(const PfsPgQuery *query)
 {
 	uint64		rows = 0;
 
-	for (uint64 left = sort_inputs_used; left != 0; left &= left - 1)
-	{
-		int			place = __builtin_ctzll(left);
-
-		if (sort_input[place].statement != statement)
-			continue;
-		rows += sort_input[place].rows;
-		sort_inputs_used &= ~(UINT64CONST(1) << place);
-	}
+	for (const PfsPgSortInput *input = query->sorts; input != NULL; input = input->next)
+		rows += input->rows + (uint64) (input->counted->ntuples + input->counted->tuplecount);
 	return rows;
-}
-
-void
-pfs_pg_plan_forget(const PfsStatement *statement)
-{
-	if (pfs_unlikely(sort_inputs_used != 0))
-		take_sorted_rows(statement);
 }
 
 /* --- spills --- */
@@ -361,71 +335,128 @@ list_counters(Shape *shape)
 }
 
 /*
- * Shapes of the plans seen last.  Cached plans come again at the same address; the costs guard
- * against another plan that has taken it.
+ * Shapes of cached plans.  A place is emptied by the plan's own memory when it goes, so that no plan is
+ * taken for another one that was at the same address.  Other plans serve once and are looked at each time.
  */
 typedef struct CachedShape
 {
-	const Plan *tree;
-	uint64		query_id;
-	Cost		cost;
-	double		rows;
+	const PlannedStmt *plan;	/* NULL = free */
+	struct PlanGone *gone;
 	Shape		shape;
 } CachedShape;
+
+/* Of the plan's memory, one for each plan in it. */
+typedef struct PlanGone
+{
+	MemoryContextCallback callback;
+	const PlannedStmt *plan;
+	CachedShape *place;			/* NULL: another plan has it now */
+} PlanGone;
 
 #define SHAPES 64				/* power of two */
 
 /* Owner: this process. */
 static CachedShape shape_cache[SHAPES];
 
-static const Shape *
-shape_of(const PlannedStmt *plan)
+static void
+make_shape(const PlannedStmt *plan, Shape *shape)
 {
-	const Plan *tree = plan->planTree;
-	CachedShape *cached = &shape_cache[pfs_hash64((uint64) (uintptr_t) tree) & (SHAPES - 1)];
 	ListCell   *cell;
 
-	if (cached->tree == tree && cached->query_id == (uint64) plan->queryId &&
-		cached->cost == tree->total_cost && cached->rows == tree->plan_rows)
-		return &cached->shape;
-	memset(&cached->shape, 0, sizeof(cached->shape));
-	look_at(plan->planTree, &cached->shape, false, 0);
+	memset(shape, 0, sizeof(*shape));
+	look_at(plan->planTree, shape, false, 0);
 	foreach(cell, plan->subplans)
-		look_at((Plan *) lfirst(cell), &cached->shape, false, 0);
-	list_counters(&cached->shape);
-	cached->tree = tree;
-	cached->query_id = (uint64) plan->queryId;
-	cached->cost = tree->total_cost;
-	cached->rows = tree->plan_rows;
-	return &cached->shape;
+		look_at((Plan *) lfirst(cell), shape, false, 0);
+	list_counters(shape);
 }
 
-/* After ExecutorStart: the plan is initialised, its tables are open. */
-PFS_HOT void
-pfs_pg_plan_start(PfsStatement *statement, QueryDesc *query)
+static void
+plan_gone(void *arg)
 {
-	const Shape *shape = shape_of(query->plannedstmt);
+	PlanGone   *gone = arg;
+
+	if (gone->place != NULL)
+		gone->place->plan = NULL;
+}
+
+/* What tells that a cached plan goes; NULL: it is no cached plan, or there is no memory. */
+static PlanGone *
+gone_of(const PlannedStmt *plan)
+{
+	MemoryContext context = GetMemoryChunkContext((void *) plan);
+	PlanGone   *gone;
+
+	if (strcmp(context->name, "CachedPlan") != 0)
+		return NULL;
+	for (MemoryContextCallback *callback = context->reset_cbs; callback != NULL; callback = callback->next)
+		if (callback->func == plan_gone && ((PlanGone *) callback->arg)->plan == plan)
+			return callback->arg;
+	gone = MemoryContextAllocExtended(context, sizeof(*gone), MCXT_ALLOC_NO_OOM);
+	if (gone == NULL)
+		return NULL;
+	gone->plan = plan;
+	gone->callback.func = plan_gone;
+	gone->callback.arg = gone;
+	MemoryContextRegisterResetCallback(context, &gone->callback);
+	return gone;
+}
+
+static bool
+take_place(CachedShape *place, const PlannedStmt *plan)
+{
+	PlanGone   *gone = gone_of(plan);
+
+	if (gone == NULL)
+		return false;
+	if (place->plan != NULL)
+		place->gone->place = NULL;
+	gone->place = place;
+	place->plan = plan;
+	place->gone = gone;
+	return true;
+}
+
+/* once: room for the shape of a plan that serves once. */
+static const Shape *
+shape_of(const PlannedStmt *plan, Shape *once)
+{
+	CachedShape *place = &shape_cache[pfs_hash64((uint64) (uintptr_t) plan) & (SHAPES - 1)];
+	Shape	   *shape;
+
+	if (pfs_likely(place->plan == plan))
+		return &place->shape;
+	shape = take_place(place, plan) ? &place->shape : once;
+	make_shape(plan, shape);
+	return shape;
+}
+
+/* After ExecutorStart: the plan is initialised, and not run yet. */
+PFS_HOT void
+pfs_pg_plan_start(PfsPgQuery *query, const PlannedStmt *plan)
+{
+	Shape		once;
+	const Shape *shape = shape_of(plan, &once);
 
 	for (uint32 i = 0; i < shape->counters; i++)
-		pfs_statement_set(statement, shape->counter[i], shape->value[i]);
-	if (shape->sorts > 0 && query->planstate != NULL)
-		watch_sorts(query->planstate, statement);
-	pfs_pg_usage_start(statement);
+		pfs_statement_set(query->statement, shape->counter[i], shape->value[i]);
+	if (shape->sorts > 0)
+		watch_sorts(query->plan, query);
+	pfs_pg_usage_start(query->statement);
 }
 
-/* Before ExecutorEnd. */
+/* The query has a statement. */
 PFS_HOT void
-pfs_pg_plan_end(PfsStatement *statement, QueryDesc *query)
+pfs_pg_plan_end(PfsPgQuery *query, bool ending)
 {
+	PfsStatement *statement = query->statement;
 	Spills		spills = {0};
 
-	pfs_statement_set(statement, PFS_COUNTER_ROWS_EXAMINED, pfs_pg_table_collect(query, statement));
-	if (pfs_unlikely(sort_inputs_used != 0))
-		pfs_statement_set(statement, PFS_COUNTER_SORT_ROWS, take_sorted_rows(statement));
+	pfs_statement_set(statement, PFS_COUNTER_ROWS_EXAMINED, pfs_pg_table_collect(query, ending));
+	if (pfs_unlikely(query->sorts != NULL))
+		pfs_statement_set(statement, PFS_COUNTER_SORT_ROWS, rows_sorted(query));
 	if ((uint64) pgBufferUsage.temp_blks_written == statement->host_base[BASE_TEMP_BLOCKS])
 		return;
-	if (query->planstate != NULL)
-		count_spills(query->planstate, &spills);
+	count_spills(query->plan, &spills);
 	pfs_statement_set(statement, PFS_COUNTER_CREATED_TMP_DISK_TABLES, spills.nodes);
 	pfs_statement_set(statement, PFS_COUNTER_SORT_MERGE_PASSES, spills.merges);
 	pfs_pg_usage_end(statement);

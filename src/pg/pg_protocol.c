@@ -84,7 +84,7 @@ command_complete(void)
 		return;
 	}
 	extended = extended || (statement->host_flags & PFS_PG_EXTENDED);
-	if (statement->host_flags & PFS_PG_EXECUTOR)
+	if (statement->host_query != NULL)
 		pfs_pg_complete_portal(statement);
 	statement->host_flags |= PFS_PG_ENDED | PFS_PG_COMPLETE;
 	if (!extended)

@@ -26,6 +26,7 @@
 #include "pg/pg_digest.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_query.h"
 #include "pg/pg_wait.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
@@ -262,32 +263,42 @@ pfs_pg_enter(PfsStatement *statement)
 	pfs_session.running = statement;
 }
 
+/* Those above were left by an error that somebody caught without a subtransaction. */
+static pg_noinline void
+end_left(const PfsStatement *statement)
+{
+	PfsTicks	now = pfs_now();
+
+	while (pfs_session.running != NULL && pfs_session.running != statement)
+		pfs_pg_end(pfs_session.running, now, 0, NULL);
+}
+
 void
 pfs_pg_leave(PfsStatement *statement)
 {
+	if (pfs_unlikely(pfs_session.running != statement))
+		end_left(statement);
 	statement->host_flags &= ~PFS_PG_IN_CALL;
 	pfs_session.running = statement->host_caller;
 }
 
-/* The statement of a query: nearly always the one that was asked for before, or the newest. */
-static PFS_HOT PfsStatement *
-find_statement(const QueryDesc *query)
+/* The statement ends while its call is on the C stack: who has called whom, without it. */
+static pg_noinline void
+unlink_caller(const PfsStatement *statement)
 {
-	static PfsStatement *found = NULL;
+	PfsStatement *inner = pfs_session.running;
 
-	if (pfs_session.open == 0)
-		return NULL;
-	if (found != NULL && found->host_key == query && found->in_use)
-		return found;
-	PFS_EACH_OPEN(&pfs_session, statement)
-	{
-		if (statement->host_key == query)
-		{
-			found = statement;
-			return statement;
-		}
-	}
-	return NULL;
+	while (inner != NULL && inner->host_caller != statement)
+		inner = inner->host_caller;
+	if (inner != NULL)
+		inner->host_caller = statement->host_caller;
+}
+
+/* Is it still the statement that had this number, or has its place been given to another? */
+static inline bool
+is_same(const PfsStatement *statement, uint64 id)
+{
+	return statement->in_use && statement->event->statement_id == id;
 }
 
 static void
@@ -317,6 +328,26 @@ find_digest_again(PfsStatement *statement)
 	}
 }
 
+static PFS_HOT void
+close_statement(PfsStatement *statement, PfsTicks end)
+{
+	PfsPgQuery *query = statement->host_query;
+
+	store_rows(statement);
+	if (query != NULL)
+		query->statement = NULL;
+	if (statement == pfs_pg_pending)
+		pfs_pg_pending = NULL;
+	if (pfs_session.running == statement)
+		pfs_session.running = statement->host_caller;
+	else if (pfs_unlikely((statement->host_flags & PFS_PG_IN_CALL) != 0))
+		unlink_caller(statement);
+	if (statement->event->level == 0)
+		last_end = Max(end, statement->event->head.timer_end);
+	pfs_statement_close(&pfs_session, statement, end);
+	forget_top(statement);
+}
+
 PFS_HOT void
 pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
 {
@@ -335,16 +366,7 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	else if (pfs_unlikely(statement->event->digest_generation !=
 						  pfs_load(&pfs_arena->digest_generation)))
 		find_digest_again(statement);
-	store_rows(statement);
-	pfs_pg_plan_forget(statement);
-	if (statement == pfs_pg_pending)
-		pfs_pg_pending = NULL;
-	if (pfs_session.running == statement)
-		pfs_session.running = statement->host_caller;
-	if (statement->event->level == 0)
-		last_end = Max(end, statement->event->head.timer_end);
-	pfs_statement_close(&pfs_session, statement, end);
-	forget_top(statement);
+	close_statement(statement, end);
 }
 
 PfsTicks
@@ -393,6 +415,14 @@ pfs_pg_finish_all_ended(void)
 	}
 }
 
+/* Nothing is allocated or looked up here: the memory of a portal may just be given back. */
+void
+pfs_pg_end_orphan(PfsStatement *statement)
+{
+	if (pfs_session.thread != NULL && (statement->host_flags & PFS_PG_IN_CALL) == 0)
+		close_statement(statement, end_of(statement));
+}
+
 void
 pfs_pg_drop(PfsStatement *statement)
 {
@@ -400,16 +430,21 @@ pfs_pg_drop(PfsStatement *statement)
 	forget_top(statement);
 }
 
+/*
+ * What was on stage inside the level was left by the error.  Other queries may go on after it, be it
+ * that they began there: a function's query in a cursor of an outer level.
+ */
 void
 pfs_pg_forget_level(int level, int sqlstate, const char *message)
 {
+	PfsTicks	now = pfs_now();
+
 	while (pfs_session.running != NULL && pfs_session.running->host_enter_level >= level)
-		pfs_session.running = pfs_session.running->host_caller;
+		pfs_pg_end(pfs_session.running, now, sqlstate, message);
 	PFS_EACH_OPEN(&pfs_session, statement)
 	{
-		if (statement->host_level >= level)
-			pfs_pg_end(statement, end_of(statement),
-					   (statement->host_flags & PFS_PG_IN_CALL) ? sqlstate : 0, message);
+		if (statement->host_level >= level && (statement->host_query == NULL || level == 0))
+			pfs_pg_end(statement, end_of(statement), 0, NULL);
 	}
 }
 
@@ -427,7 +462,7 @@ pfs_pg_forget_suspended(void)
 {
 	PFS_EACH_OPEN(&pfs_session, statement)
 	{
-		if ((statement->host_flags & PFS_PG_EXECUTOR) &&
+		if (statement->host_query != NULL &&
 			(statement->host_flags & (PFS_PG_ENDED | PFS_PG_IN_CALL)) == 0)
 			pfs_pg_end(statement, end_of(statement), 0, NULL);
 	}
@@ -513,6 +548,7 @@ pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
 {
 	PlannedStmt *result;
 	PfsStatement *pending = NULL;
+	uint64		id = 0;
 
 	if (pfs_pg_wants(PFS_GATE_STATEMENTS) && !IsParallelWorker())
 	{
@@ -525,12 +561,15 @@ pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
 		}
 	}
 	if (pending != NULL)
+	{
+		id = pending->event->statement_id;
 		pfs_pg_enter(pending);
+	}
 	if (prev_planner_hook)
 		result = prev_planner_hook(parse, query_string, cursorOptions, boundParams);
 	else
 		result = standard_planner(parse, query_string, cursorOptions, boundParams);
-	if (pending != NULL)
+	if (pending != NULL && is_same(pending, id))
 		pfs_pg_leave(pending);
 	return result;
 }
@@ -539,39 +578,84 @@ static PfsStatement *
 begin_query(QueryDesc *query)
 {
 	PlannedStmt *plan = query->plannedstmt;
-	uint32		flags = PFS_PG_EXECUTOR;
-	PfsStatement *statement;
+	uint32		flags = PFS_PG_ROWS_SENT;
 
-	if (query->operation == CMD_SELECT)
-		flags |= PFS_PG_ROWS_SENT;
-	else
-		flags |= PFS_PG_ROWS_AFFECTED | (plan->hasReturning ? PFS_PG_ROWS_SENT : 0);
-	statement = pfs_pg_claim(pfs_pg_class_of_tag(tag_of(query->operation)), query->sourceText,
-							 plan->stmt_location, plan->stmt_len, (uint64) plan->queryId, flags);
-	if (statement != NULL)
-		statement->host_key = query;
-	return statement;
+	if (query->operation != CMD_SELECT)
+		flags = PFS_PG_ROWS_AFFECTED | (plan->hasReturning ? PFS_PG_ROWS_SENT : 0);
+	return pfs_pg_claim(pfs_pg_class_of_tag(tag_of(query->operation)), query->sourceText,
+						plan->stmt_location, plan->stmt_len, (uint64) plan->queryId, flags);
 }
 
 static PFS_HOT void
 pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 {
 	PfsStatement *statement = NULL;
+	PfsPgQuery *query = NULL;
+	uint64		id = 0;
 
 	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker())
 		statement = begin_query(queryDesc);
 	if (statement != NULL)
+	{
+		id = statement->event->statement_id;
 		pfs_pg_enter(statement);
+	}
 	if (prev_ExecutorStart_hook)
 		prev_ExecutorStart_hook(queryDesc, eflags);
 	else
 		standard_ExecutorStart(queryDesc, eflags);
-	if (statement != NULL)
-	{
+	if (statement != NULL && is_same(statement, id))
 		pfs_pg_leave(statement);
-		pfs_pg_plan_start(statement, queryDesc);
+	else
+		statement = NULL;
+	if (statement == NULL && !pfs_pg_wants(PFS_GATE_TABLES))
+		return;
+	query = pfs_pg_query_attach(queryDesc, statement);
+	if (pfs_likely(query != NULL))
+	{
+		if (statement != NULL)
+			pfs_pg_plan_start(query, queryDesc->plannedstmt);
+		pfs_pg_table_start(query);
 	}
-	pfs_pg_table_start(queryDesc, statement);
+	else if (statement != NULL && (statement->event->level > 0 || !pfs_pg_has_client))
+		pfs_pg_end(statement, pfs_now(), 0, NULL);	/* nothing would */
+}
+
+/* The statement of a query that is executed, with its error guard. */
+typedef struct Stage
+{
+	PfsPgQuery *query;
+	PfsStatement *statement;	/* NULL = none */
+	ErrorContextCallback guard;
+	bool		guarded;
+} Stage;
+
+static inline void
+find_stage(Stage *stage, const QueryDesc *desc)
+{
+	stage->query = pfs_session.thread != NULL ? pfs_pg_query(desc) : NULL;
+	stage->statement = stage->query != NULL ? stage->query->statement : NULL;
+}
+
+static inline void
+enter_stage(Stage *stage)
+{
+	stage->guarded = pfs_session.running == NULL;
+	if (stage->guarded)
+		pfs_pg_error_guard(&stage->guard);
+	pfs_pg_enter(stage->statement);
+}
+
+/* Back from the executor; false: what it ran has ended the statement. */
+static inline bool
+leave_stage(Stage *stage)
+{
+	if (stage->guarded)
+		error_context_stack = stage->guard.previous;
+	if (pfs_unlikely(stage->query->statement != stage->statement))
+		return false;
+	pfs_pg_leave(stage->statement);
+	return true;
 }
 
 /* Time between the runs of a cursor does not belong to its statement. */
@@ -586,12 +670,13 @@ suspend_unless_complete(PfsStatement *statement, uint64 processed, uint64 count)
 static PFS_HOT void
 pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	PfsStatement *statement = pfs_session.thread != NULL ? find_statement(queryDesc) : NULL;
-	ErrorContextCallback guard;
-	bool		guarded = statement != NULL && pfs_session.running == NULL;
+	Stage		stage;
 
-	if (statement != NULL)
+	find_stage(&stage, queryDesc);
+	if (stage.statement != NULL)
 	{
+		PfsStatement *statement = stage.statement;
+
 		if (statement->on_stage_since == 0)
 			pfs_statement_resume(statement, statement->event->level == 0 ? top_start() : pfs_now());
 		if (statement->event->level == 0)
@@ -599,54 +684,37 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 			pfs_session.top = statement;	/* the next CommandComplete is about this one */
 			top_known = true;
 		}
-		if (guarded)
-			pfs_pg_error_guard(&guard);
-		pfs_pg_enter(statement);
+		enter_stage(&stage);
 	}
 	if (prev_ExecutorRun_hook)
 		prev_ExecutorRun_hook(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else
 		standard_ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	if (statement != NULL)
+	if (stage.statement != NULL && leave_stage(&stage))
 	{
-		pfs_pg_leave(statement);
-		if (guarded)
-			error_context_stack = guard.previous;
-		statement->host_rows += queryDesc->estate->es_processed;
+		stage.statement->host_rows += queryDesc->estate->es_processed;
 		if (queryDesc->dest->mydest == DestRemoteExecute)
-			statement->host_flags |= PFS_PG_EXTENDED;
-		suspend_unless_complete(statement, queryDesc->estate->es_processed, count);
+			stage.statement->host_flags |= PFS_PG_EXTENDED;
+		suspend_unless_complete(stage.statement, queryDesc->estate->es_processed, count);
 	}
 }
 
 static PFS_HOT void
 pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
 {
-	PfsStatement *statement = NULL;
-	ErrorContextCallback guard;
-	bool		guarded;
+	Stage		stage = {.statement = NULL};
 
 	/* a query that changes nothing has no triggers left to run */
-	if (pfs_session.thread != NULL && !(queryDesc->operation == CMD_SELECT &&
-										!queryDesc->plannedstmt->hasModifyingCTE))
-		statement = find_statement(queryDesc);
-	guarded = statement != NULL && pfs_session.running == NULL;
-	if (statement != NULL)
-	{
-		if (guarded)
-			pfs_pg_error_guard(&guard);
-		pfs_pg_enter(statement);
-	}
+	if (queryDesc->operation != CMD_SELECT || queryDesc->plannedstmt->hasModifyingCTE)
+		find_stage(&stage, queryDesc);
+	if (stage.statement != NULL)
+		enter_stage(&stage);
 	if (prev_ExecutorFinish_hook)
 		prev_ExecutorFinish_hook(queryDesc);
 	else
 		standard_ExecutorFinish(queryDesc);
-	if (statement != NULL)
-	{
-		pfs_pg_leave(statement);
-		if (guarded)
-			error_context_stack = guard.previous;
-	}
+	if (stage.statement != NULL)
+		leave_stage(&stage);
 }
 
 /* A parallel worker's waits belong to its leader's statement, of which it knows the query id. */
@@ -665,36 +733,44 @@ bill_worker(const PlannedStmt *plan)
 static PFS_HOT void
 pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 {
-	PfsStatement *statement = pfs_session.thread != NULL ? find_statement(queryDesc) : NULL;
+	Stage		stage;
+	uint64		id = 0;
 
+	find_stage(&stage, queryDesc);
 	if (pfs_unlikely(IsParallelWorker()) && pfs_session.thread != NULL)
 		bill_worker(queryDesc->plannedstmt);
-	if (statement != NULL)
+	if (stage.statement != NULL)
 	{
-		pfs_pg_plan_end(statement, queryDesc);
-		statement->host_key = NULL; /* the address may serve another query soon */
-		statement->host_flags &= ~PFS_PG_EXECUTOR;
+		id = stage.statement->event->statement_id;
+		pfs_pg_plan_end(stage.query, true);
 	}
-	pfs_pg_table_end(queryDesc);
+	if (stage.query != NULL)
+	{
+		pfs_pg_table_end(stage.query);
+		pfs_pg_query_end(stage.query);
+	}
 	if (prev_ExecutorEnd_hook)
 		prev_ExecutorEnd_hook(queryDesc);
 	else
 		standard_ExecutorEnd(queryDesc);
-	if (statement == NULL || !statement->in_use)
+	if (stage.statement == NULL || !is_same(stage.statement, id))
 		return;
-	if (statement->event->level > 0 || !pfs_pg_has_client)
-		pfs_pg_end(statement, end_of(statement), 0, NULL);
+	if (stage.statement->event->level > 0 || !pfs_pg_has_client)
+		pfs_pg_end(stage.statement, end_of(stage.statement), 0, NULL);
 	else
-		statement->host_flags |= PFS_PG_ENDED;
+		stage.statement->host_flags |= PFS_PG_ENDED;
 }
 
 /* A portal's query that has told its client that it is complete; ExecutorEnd comes much later. */
 PFS_HOT void
 pfs_pg_complete_portal(PfsStatement *statement)
 {
-	pfs_pg_plan_end(statement, (QueryDesc *) statement->host_key);
-	statement->host_key = NULL;
-	statement->host_flags = (statement->host_flags & ~PFS_PG_EXECUTOR) | PFS_PG_ENDED;
+	PfsPgQuery *query = statement->host_query;
+
+	pfs_pg_plan_end(query, false);
+	query->statement = NULL;
+	statement->host_query = NULL;
+	statement->host_flags |= PFS_PG_ENDED;
 }
 
 void

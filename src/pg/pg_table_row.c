@@ -13,7 +13,6 @@
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "commands/dbcommands.h"
@@ -30,14 +29,10 @@
 #include "utils/pgstat_internal.h"
 #include "utils/syscache.h"
 
-#define RENAMED_MAX 16
-
 bool		pfs_pg_table_ddl = false;
 
 /* Owner: this process.  Of the transaction under way. */
-static Oid	renamed[RENAMED_MAX];
-static uint32 renamed_used = 0;
-static bool renamed_all = false;	/* a schema, or too many */
+static bool renamed = false;
 static bool subtransaction_failed = false;
 static Oid	dropped_database = InvalidOid;
 
@@ -130,6 +125,8 @@ pfs_pg_table_resolve(PfsPgTable *table)
 void
 pfs_pg_table_ask(PfsPgTable *table)
 {
+	bool		timed;
+
 	table->shared = pfs_object_row(pfs_arena, PFS_MAP_TABLES, table->row, table->use);
 	table->watched = false;
 	if (table->shared == NULL)
@@ -138,7 +135,7 @@ pfs_pg_table_ask(PfsPgTable *table)
 		table->row = 0;
 		return;
 	}
-	table->watched = pfs_table_watched(pfs_arena, table->row, table->use, &table->timed);
+	table->watched = pfs_table_watched(pfs_arena, table->row, table->use, &timed);
 	table->rule = pfs_load(&table->shared->rule);
 }
 
@@ -171,35 +168,18 @@ pfs_pg_table_exclusions(PfsPgTable *table, Relation relation)
 
 /* --- changes --- */
 
-static void
-note_renamed(const RangeVar *name)
-{
-	Oid			relation = RangeVarGetRelid(name, NoLock, true);
-
-	if (!OidIsValid(relation))
-		return;
-	if (renamed_used < RENAMED_MAX)
-		renamed[renamed_used++] = relation;
-	else
-		renamed_all = true;
-}
-
+/*
+ * Of a new name only that there is one: to look up the old one could raise an error, about rights or a
+ * missing schema, that the server would not raise, or not yet.
+ */
 void
 pfs_pg_table_note_utility(const Node *utility)
 {
 	switch (nodeTag(utility))
 	{
 		case T_RenameStmt:
-			if (((const RenameStmt *) utility)->renameType == OBJECT_SCHEMA)
-				renamed_all = true;
-			else if (((const RenameStmt *) utility)->relation != NULL)
-				note_renamed(((const RenameStmt *) utility)->relation);
-			break;
 		case T_AlterObjectSchemaStmt:
-			if (((const AlterObjectSchemaStmt *) utility)->objectType == OBJECT_EXTENSION)
-				renamed_all = true;
-			else if (((const AlterObjectSchemaStmt *) utility)->relation != NULL)
-				note_renamed(((const AlterObjectSchemaStmt *) utility)->relation);
+			renamed = true;
 			break;
 		case T_DropdbStmt:
 			dropped_database = get_database_oid(((const DropdbStmt *) utility)->dbname, true);
@@ -232,16 +212,7 @@ read_row(uint32 number, PfsTableKey *key, uint32 *use)
 	return (*use & 1) != 0 && pfs_load(&row->use) == *use && key->database == MyDatabaseId;
 }
 
-static bool
-is_renamed(Oid relation)
-{
-	for (uint32 i = 0; i < renamed_used; i++)
-		if (renamed[i] == relation)
-			return true;
-	return renamed_all;
-}
-
-/* Shows the new names of what was renamed, in the rows of the tables and all their indexes. */
+/* Shows the present names of the rows of all tables and indexes: some were renamed. */
 static void
 rename_rows(void)
 {
@@ -252,11 +223,8 @@ rename_rows(void)
 	for (uint32 number = 1; number <= rows; number++)
 	{
 		bool		shared;
-		PfsRef		name;
+		PfsRef		name = read_row(number, &key, &use) ? full_name_of(key.table, false, &shared) : 0;
 
-		if (!read_row(number, &key, &use) || (!is_renamed(key.table) && !is_renamed(key.index)))
-			continue;
-		name = full_name_of(key.table, false, &shared);
 		if (name != 0)
 			pfs_table_name(pfs_arena, number, use, name, key.index != 0 ? name_of(key.index) : 0);
 	}
@@ -284,12 +252,13 @@ pfs_pg_table_prepare_ddl(void)
 {
 	PfsPgTable *table = NULL;
 
-	if (renamed_used == 0 && !renamed_all && !subtransaction_failed)
+	if (!renamed && !subtransaction_failed)
 		return;
-	rename_rows();
+	if (renamed)
+		rename_rows();
 	while ((table = pfs_pg_table_next(table)) != NULL)
 	{
-		if (is_renamed(table->relation))
+		if (renamed)
 			table->kind = PFS_PG_RELATION_UNKNOWN;
 		else if (subtransaction_failed && table->row != 0 &&
 				 !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table->relation)))
@@ -343,8 +312,7 @@ pfs_pg_table_end_ddl(XactEvent event)
 	if (event == XACT_EVENT_COMMIT && OidIsValid(dropped_database) && pfs_session.thread != NULL)
 		pfs_table_forget(pfs_arena, dropped_database, 0);
 	dropped_database = InvalidOid;
-	renamed_used = 0;
-	renamed_all = false;
+	renamed = false;
 	subtransaction_failed = false;
 	pfs_pg_table_ddl = false;
 }

@@ -181,7 +181,6 @@ pfs_pg_table_prepare(void)
 {
 	if (pfs_pg_tables.prepared)
 		return;
-	pfs_pg_tables.instrument = pfs_wait_instrument(pfs_arena, pfs_load(&pfs_arena->table_wait));
 	if (!head_known && pgstat_track_counts)
 		find_pending_head();
 	settle();
@@ -221,7 +220,7 @@ has_rows(const PgStat_TableStatus *status)
 		 (PFS_PG_COUNTER(status, tuples_returned) > 0 || PFS_PG_COUNTER(status, tuples_fetched) > 0));
 }
 
-/* Records what all relations have counted and nobody has recorded; untimed but for scans. */
+/* Records what all relations have counted and nobody has recorded. */
 static void
 sweep(bool safe)
 {
@@ -230,7 +229,6 @@ sweep(bool safe)
 	Oid			relation;
 	uint64		total[PFS_TABLE_OPERATIONS];
 
-	pfs_pg_table_harvest();
 	while ((status = next_pending(&place, &relation)) != NULL)
 	{
 		PfsPgTable *table = pfs_pg_table_find(relation, false);
@@ -256,11 +254,8 @@ sweep(bool safe)
 			uint64		rows = pfs_pg_rows_unrecorded(table, total, i);
 
 			if (rows > 0)
-				pfs_pg_table_record(table, i, rows, table->start,
-									i == PFS_TABLE_FETCH ? table->ticks : 0);
+				pfs_pg_table_record(table, i, rows);
 		}
-		table->ticks = 0;
-		table->start = 0;
 	}
 }
 
@@ -375,12 +370,11 @@ prepare_commit(void)
 static void
 end_transaction(XactEvent event)
 {
-	if (event != XACT_EVENT_COMMIT || pfs_pg_tables.utility_level > 0 || pfs_pg_tables.open > 0)
-	{
-		if (pfs_pg_tables.unrecorded && pfs_wants(&pfs_session, PFS_GATE_TABLES))
-			sweep(false);
-		pfs_pg_table_close(0);
-	}
+	if ((event != XACT_EVENT_COMMIT || pfs_pg_tables.utility_level > 0 ||
+		 !dlist_is_empty(&pfs_pg_open_queries)) &&
+		pfs_pg_tables.unrecorded && pfs_wants(&pfs_session, PFS_GATE_TABLES))
+		sweep(false);
+	pfs_pg_queries_unsure();
 	if (event != XACT_EVENT_COMMIT)
 		pfs_pg_tables.utility_level = 0;
 	if (pfs_pg_table_ddl || proc_exit_inprogress)
@@ -418,9 +412,9 @@ pfs_pg_table_transaction(XactEvent event)
 void
 pfs_pg_table_subtransaction(SubXactEvent event, int level)
 {
+	pfs_pg_queries_unsure();
 	if (event == SUBXACT_EVENT_COMMIT_SUB)
 	{
-		pfs_pg_table_merge(level);
 		pfs_pg_tables.utility_level = Min(pfs_pg_tables.utility_level, level - 1);
 		return;
 	}
@@ -432,5 +426,4 @@ pfs_pg_table_subtransaction(SubXactEvent event, int level)
 		take_back(level);
 	if (pfs_pg_table_ddl)
 		pfs_pg_table_ddl_aborted();
-	pfs_pg_table_close(level);
 }

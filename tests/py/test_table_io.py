@@ -33,6 +33,10 @@ BY_INDEX = "performance_schema.table_io_waits_summary_by_index_usage"
 BY_TABLE = "performance_schema.table_io_waits_summary_by_table"
 HANDLER = "wait/io/table/sql/handler"
 
+untimed = pytest.mark.xfail(
+    strict=True, reason="times of tables are 0 until nodes are timed safely: docs/parity.md"
+)
+
 
 class Io(NamedTuple):
     """Rows of one table or index."""
@@ -547,6 +551,16 @@ def test_switched_off(s: Session, conn: Any) -> None:
         s.run("SELECT count(*) FROM t", "INSERT INTO t VALUES (2004, 1, '')")
         assert our_io(conn, "tio")["t", None].insert == before["t", None].insert + 3
         assert one(conn, sums) == time_before
+
+
+@untimed
+def test_timed_again(s: Session, conn: Any) -> None:
+    """Switched on again, times are added."""
+    s.run(*BASE)
+    sums = f"SELECT sum(sum_timer_wait) FROM {BY_INDEX} WHERE object_schema = 'tio'"
+    with instruments(conn, HANDLER, "YES", "NO"):
+        s.run("SELECT count(*) FROM t")
+        time_before = one(conn, sums)
     s.run("SELECT count(*) FROM t")
     assert one(conn, sums) > time_before
 
@@ -614,6 +628,7 @@ def explained(s: Session, sql: str, kind: str) -> float:
     return total / 1000
 
 
+@untimed
 def test_point_select(s: Session, conn: Any) -> None:
     """Each is timed, more than nothing and less than a millisecond on average."""
     s.run(*BASE, *SLOW)
@@ -634,6 +649,7 @@ def processor_time(s: Session) -> float:
     return int(text.split()[0]) / 1e9
 
 
+@untimed
 @pytest.mark.parametrize(
     ("sql", "node"),
     [
@@ -665,6 +681,7 @@ def test_time_of_a_scan(s: Session, conn: Any, sql: str, node: str) -> None:
     assert 0.6 < sorted(ratios)[2] < 1.4, ratios
 
 
+@untimed
 def test_time_of_changes(s: Session, conn: Any) -> None:
     """ModifyTable without its child; the time is shared by the tables that rows go to."""
     s.run(*PARTED, "CREATE TABLE src (id int, v int)",
@@ -680,41 +697,51 @@ def test_time_of_changes(s: Session, conn: Any) -> None:
     assert 0.3 * total < timer(conn, "update", "p1") * 3 / PS_PER_S < 2 * total
 
 
+@untimed
 def test_many_nodes(s: Session, conn: Any) -> None:
-    """More scans than there are places for times: all partitions have rows and times."""
+    """All partitions of a join have times."""
     s.run(*CASES["many partitions"][:3])
-    before = sum(timer(conn, "fetch", f"m{i}") for i in range(40))
-    assert before == 0
     s.run("SELECT count(*) FROM m a JOIN m b USING (id)")
     times = [timer(conn, "fetch", f"m{i}") for i in range(40)]
     assert all(times), times
 
 
-def test_events(s: Session, conn: Any, cluster: Any) -> None:
-    """One event for all rows of a table and operation; it is nested in its statement."""
-    s.run(*BASE, *SLOW)
-    thread = thread_of(conn, s.conn)
+def table_events(s: Session, conn: Any, sql: str) -> list[Any]:
+    """Rows of wait/io/table in the session's history after a statement, with their statement."""
     for name in ("events_waits_current", "events_waits_history"):
         conn.execute("SELECT performance_schema.set_consumers(%s, true)", (name,))
     try:
-        s.run("UPDATE t SET v = v + 1 WHERE id < 11")
-        found = rows(
+        s.run(sql)
+        return rows(
             conn,
             "SELECT w.*, e.sql_text FROM performance_schema.events_waits_history w "
             "LEFT JOIN performance_schema.events_statements_history e "
             "ON e.thread_id = w.thread_id AND e.event_id = w.nesting_event_id "
             "WHERE w.thread_id = %s AND w.event_name = %s ORDER BY w.event_id",
-            thread,
+            thread_of(conn, s.conn),
             HANDLER,
         )
     finally:
         conn.execute("SELECT performance_schema.set_consumers('events_waits%', false)")
-    last = found[-2:]
+
+
+def test_events(s: Session, conn: Any) -> None:
+    """One event for all rows of a table and operation; it is nested in its statement."""
+    s.run(*BASE, *SLOW)
+    last = table_events(s, conn, "UPDATE t SET v = v + 1 WHERE id < 11")[-2:]
     assert [(e.operation, e.number_of_bytes, e.object_name, e.index_name) for e in last] == [
         ("fetch", 10, "t", "t_pkey"),
         ("update", 10, "t", None),
     ]
-    assert all(e.sql_text.startswith("UPDATE t") and e.timer_wait > 0 for e in last)
+    assert all(e.sql_text.startswith("UPDATE t") for e in last)
+
+
+@untimed
+def test_times_of_events(s: Session, conn: Any) -> None:
+    """Events have a time."""
+    s.run(*BASE, *SLOW)
+    last = table_events(s, conn, "UPDATE t SET v = v + 1 WHERE id < 11")[-2:]
+    assert all((e.timer_wait or 0) > 0 for e in last)
 
 
 # --- load -------------------------------------------------------------------------------------

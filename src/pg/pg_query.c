@@ -1,0 +1,78 @@
+/*
+ * pg_query.c
+ *		Attaches to a query what we know of it, see pg_query.h.
+ */
+#include "postgres.h"
+
+#include "pg/pg_arena.h"
+#include "pg/pg_hooks.h"
+#include "pg/pg_query.h"
+#include "utils/memutils.h"
+
+/* Owner: this process. */
+dlist_head	pfs_pg_open_queries = DLIST_STATIC_INIT(pfs_pg_open_queries);
+
+PFS_HOT PfsPgQuery *
+pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
+{
+	MemoryContext context = desc->estate->es_query_cxt;
+	PfsPgQuery *query = MemoryContextAllocExtended(context, sizeof(*query), MCXT_ALLOC_NO_OOM);
+
+	if (pfs_unlikely(query == NULL))
+	{
+		pfs_lose(pfs_arena, PFS_LOSS_FRAMES);
+		return NULL;
+	}
+	memset(query, 0, offsetof(PfsPgQuery, own));
+	query->estate = desc->estate;
+	query->plan = desc->planstate;
+	query->statement = statement;
+	if (statement != NULL)
+		statement->host_query = query;
+	query->room = PFS_PG_OWN_PARTS;
+	query->part = query->own;
+	query->open = true;
+	dlist_push_head(&pfs_pg_open_queries, &query->node);
+	query->gone.func = pfs_pg_query_gone;
+	query->gone.arg = query;
+	MemoryContextRegisterResetCallback(context, &query->gone);
+	return query;
+}
+
+PFS_HOT void
+pfs_pg_query_end(PfsPgQuery *query)
+{
+	if (!query->open)
+		return;
+	query->open = false;
+	dlist_delete(&query->node);
+	if (query->statement != NULL)
+		query->statement->host_query = NULL;
+	query->statement = NULL;
+}
+
+/*
+ * The query's memory goes.  If it did not end before, the query has failed, or was left: nothing will
+ * end its statement any more.  Of the query nothing may be looked at, its relations may be closed.
+ */
+void
+pfs_pg_query_gone(void *arg)
+{
+	PfsPgQuery *query = arg;
+	PfsStatement *statement = query->statement;
+
+	if (pfs_likely(!query->open))
+		return;
+	pfs_pg_query_end(query);
+	if (statement != NULL)
+		pfs_pg_end_orphan(statement);
+}
+
+void
+pfs_pg_queries_unsure(void)
+{
+	dlist_iter	at;
+
+	dlist_foreach(at, &pfs_pg_open_queries)
+		dlist_container(PfsPgQuery, node, at.cur)->unsure = true;
+}

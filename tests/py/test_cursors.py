@@ -1,0 +1,208 @@
+"""Cursors and portals that outlive what they ran in: results as without the library, nothing lost.
+
+A query that a lazily evaluated SQL function has begun survives the abort of the subtransaction it
+began in; a portal that has failed is never told that it ends. What the library attaches to a query
+must live exactly as long as the query's memory. The same SQL runs on a server without the library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from helpers import Watched, everything_on, losses, one, rows, thread_of
+
+TABLES = """
+CREATE TABLE a AS SELECT g % 3 AS k, g AS v FROM generate_series(1, 3000) g;
+CREATE INDEX ON a (k);
+CREATE TABLE b AS SELECT 1 AS x FROM generate_series(1, 100);
+CREATE FUNCTION f(i int) RETURNS SETOF int LANGUAGE sql AS 'SELECT k FROM a WHERE k = i';
+CREATE FUNCTION sorted(i int) RETURNS SETOF int LANGUAGE sql
+    AS 'SELECT v FROM a WHERE k < i + 2 ORDER BY k, v DESC';
+CREATE FUNCTION failing(statements int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    c CURSOR FOR SELECT 1 / (3 - i) FROM generate_series(1, 5) i;
+    seen int := 0;
+    x int;
+BEGIN
+    FOR n IN 1 .. statements LOOP
+        OPEN c;
+        BEGIN
+            LOOP
+                FETCH c INTO x;
+                seen := seen + 1;
+            END LOOP;
+        EXCEPTION WHEN division_by_zero THEN
+            NULL;
+        END;
+        CLOSE c;
+    END LOOP;
+    RETURN seen;
+END $$;
+ANALYZE;
+"""
+BY_INDEX = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off"
+SCENARIOS = {
+    "function's query begun in a subtransaction": [
+        BY_INDEX, "BEGIN", "DECLARE c CURSOR FOR SELECT f(i) FROM generate_series(1, 2) i",
+        "FETCH 1 FROM c", "SAVEPOINT s", "FETCH 1001 FROM c", "ROLLBACK TO s",
+        "DECLARE d CURSOR FOR SELECT * FROM b", "FETCH ALL FROM d", "FETCH ALL FROM c", "COMMIT",
+    ],
+    "with an incremental sort": [
+        "SET enable_seqscan = off; SET enable_bitmapscan = off", "BEGIN",
+        "DECLARE c CURSOR FOR SELECT sorted(i) FROM generate_series(0, 2) i", "FETCH 1 FROM c",
+        "SAVEPOINT s", "FETCH 1500 FROM c", "ROLLBACK TO s",
+        "DECLARE d CURSOR FOR SELECT v FROM a WHERE k < 2 ORDER BY k, v", "FETCH 2000 FROM d",
+        "FETCH ALL FROM c", "FETCH ALL FROM d", "COMMIT",
+    ],
+    "savepoint released instead": [
+        BY_INDEX, "BEGIN", "DECLARE c CURSOR FOR SELECT f(i) FROM generate_series(1, 2) i",
+        "FETCH 1 FROM c", "SAVEPOINT s", "FETCH 1001 FROM c", "RELEASE s",
+        "DECLARE d CURSOR FOR SELECT * FROM b", "FETCH ALL FROM d", "FETCH ALL FROM c", "COMMIT",
+    ],
+    "cursor held over its transaction": [
+        BY_INDEX, "BEGIN", "DECLARE c CURSOR WITH HOLD FOR SELECT sorted(i) FROM generate_series(0, 1) i",
+        "FETCH 3 FROM c", "SAVEPOINT s", "FETCH 1500 FROM c", "ROLLBACK TO s", "COMMIT",
+        "SELECT count(*) FROM a JOIN b ON a.k = b.x", "FETCH ALL FROM c", "CLOSE c",
+    ],
+    "many scans, failed in a subtransaction": [
+        "BEGIN",
+        "DECLARE c CURSOR FOR "
+        + " UNION ALL ".join("SELECT x / (x - 1) FROM b" for _ in range(400)),
+        "SAVEPOINT s", "FETCH 1 FROM c", "ROLLBACK TO s", "SELECT count(*) FROM b",
+        "INSERT INTO b SELECT 1 FROM a LIMIT 5", "SELECT count(*) FROM b", "ROLLBACK",
+    ],
+    "spill after a cursor that failed": [
+        "SET work_mem = '64kB'", "BEGIN", "DECLARE c CURSOR FOR SELECT 10 / (v - 2) FROM a ORDER BY k, v",
+        "SAVEPOINT s", "FETCH ALL FROM c", "ROLLBACK TO s", "CLOSE c",
+        "SELECT count(*) FROM (SELECT * FROM a x, generate_series(1, 20) ORDER BY v, k) y", "COMMIT",
+    ],
+    "handled failures": ["SELECT failing(200)", "SELECT count(*) FROM a"],
+    "scroll backwards over a sort": [
+        "BEGIN", "DECLARE c SCROLL CURSOR FOR SELECT v FROM a ORDER BY k, v", "FETCH 10 FROM c",
+        "SAVEPOINT s", "FETCH BACKWARD 5 FROM c", "ROLLBACK TO s", "FETCH 7 FROM c",
+        "FETCH BACKWARD ALL FROM c", "COMMIT",
+    ],
+}  # fmt: skip
+
+
+def transcript(connection: Any, steps: list[str]) -> list[Any]:
+    """What each step returns: rows, or the error."""
+    found: list[Any] = []
+    for step in steps:
+        try:
+            cursor = connection.execute(step)
+            found.append(cursor.fetchall() if cursor.description else cursor.statusmessage)
+        except psycopg.Error as error:
+            found.append((error.sqlstate, str(error)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def servers(pg_config: str) -> Iterator[tuple[Any, Any]]:
+    """One with the library, one without."""
+    from conftest import close_cluster, open_cluster
+
+    with_it = open_cluster(pg_config, extension=True, preload=True)
+    without = open_cluster(pg_config, extension=False, preload=False)
+    for server in (with_it, without):
+        server.psql(TABLES)
+    yield with_it, without
+    close_cluster(with_it)
+    close_cluster(without)
+
+
+@pytest.mark.parametrize("switched", ["defaults", "everything on"])
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_results(
+    servers: tuple[Any, Any], connect: Callable[..., Any], scenario: str, switched: str
+) -> None:
+    """The same as without the library; afterwards no statement is open."""
+    with_it, without = servers
+    observer = connect(with_it)
+    if switched == "everything on":
+        everything_on(observer)
+    session = connect(with_it, prepare_threshold=None)
+    expected = transcript(connect(without, prepare_threshold=None), SCENARIOS[scenario])
+    assert transcript(session, SCENARIOS[scenario]) == expected
+    assert open_statements(observer, session) == 0
+
+
+def open_statements(observer: Any, session: Any) -> int:
+    """Statements of a session that have not ended."""
+    return one(
+        observer,
+        "SELECT count(*) FROM performance_schema.events_statements_current "
+        "WHERE thread_id = %s AND end_event_id IS NULL",
+        thread_of(observer, session),
+    )
+
+
+def test_handled_failures(servers: tuple[Any, Any], connect: Callable[..., Any]) -> None:
+    """A cursor that fails in a handler's block, 5,000 times: each is counted, none stays open."""
+    with_it, _ = servers
+    observer, session = connect(with_it), connect(with_it)
+    observer.execute("SELECT performance_schema.reset_all()")
+    session.execute("SELECT failing(5000)")
+    assert losses(observer) == {}
+    assert open_statements(observer, session) == 0
+    found = rows(
+        observer,
+        "SELECT count_star, sum_errors, sum_timer_wait, "
+        "(SELECT sum_timer_wait FROM performance_schema.events_statements_summary_by_digest "
+        " WHERE digest_text LIKE '%%failing%%') AS whole "
+        "FROM performance_schema.events_statements_summary_by_digest "
+        "WHERE digest_text LIKE 'SELECT ? / (%%'",
+    )
+    assert [(row.count_star, row.sum_errors) for row in found] == [(5000, 5000)]
+    assert found[0].sum_timer_wait <= found[0].whole
+    handled = "SELECT sum_error_handled FROM performance_schema.events_errors_summary_global_by_error"
+    assert one(observer, f"{handled} WHERE sql_state = '22012'") == 5000
+
+
+def test_suspended_cursors_keep_their_time(new_cluster: Callable[..., Any]) -> None:
+    """A cursor that outlives a subtransaction goes on with its own statement."""
+    server = new_cluster(performance_schema__events_statements_history_size=50)
+    server.psql(TABLES)
+    with server.connect() as observer, Watched(server, observer) as session:
+        session.conn.execute("SET enable_incremental_sort = off")
+        since = session.mark()
+        for step in (
+            "BEGIN", "DECLARE c CURSOR FOR SELECT v FROM a ORDER BY k, v", "FETCH 1 FROM c",
+            "SAVEPOINT s", "FETCH 1 FROM c", "ROLLBACK TO s", "FETCH 1 FROM c", "CLOSE c", "COMMIT",
+        ):  # fmt: skip
+            session.conn.execute(step)
+        query = [e for e in session.events(since) if e.sql_text.startswith("DECLARE")]
+        selects = [e for e in query if e.event_name == "statement/sql/select"]
+        assert [e.rows_sent for e in selects] == [3]
+        assert [e.sort_rows for e in selects] == [3000]
+
+
+def test_plan_at_a_reused_address(servers: tuple[Any, Any], connect: Callable[..., Any]) -> None:
+    """Prepared plans come and go: each statement has the shape of its own plan."""
+    with_it, _ = servers
+    observer, session = connect(with_it), connect(with_it, prepare_threshold=None)
+    thread = thread_of(observer, session)
+    last = (
+        "SELECT no_index_used, sort_rows FROM performance_schema.events_statements_history "
+        "WHERE thread_id = %s AND event_name = 'statement/sql/execute' ORDER BY event_id DESC LIMIT 1"
+    )
+    for i in range(60):
+        by_index = i % 3 != 0
+        session.execute(f"SET enable_seqscan = {'off' if by_index else 'on'}")
+        session.execute(f"SET enable_bitmapscan = off; SET enable_indexscan = {by_index}")
+        session.execute("SET enable_indexonlyscan = off; SET plan_cache_mode = force_generic_plan")
+        session.execute("PREPARE p AS SELECT sum(v) FROM a WHERE k = 1")
+        for _ in range(2):
+            session.execute("EXECUTE p")
+        nested = rows(
+            observer,
+            "SELECT no_index_used FROM performance_schema.events_statements_history "
+            "WHERE thread_id = %s AND event_name = 'statement/sql/select' "
+            "ORDER BY event_id DESC LIMIT 1",
+            thread,
+        )
+        assert nested[0].no_index_used == (0 if by_index else 1), (i, rows(observer, last, thread))
+        session.execute("DEALLOCATE p")

@@ -1,0 +1,77 @@
+"""What hooks look up on their own must not show: no error of theirs, no side effect.
+
+Each scenario is run by a plain user on a server with the library and on one without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from test_cursors import transcript
+
+SETUP = """
+CREATE USER plain;
+REVOKE TEMP ON DATABASE postgres FROM PUBLIC;
+CREATE SCHEMA hidden;
+CREATE TABLE hidden.t (id int);
+CREATE SCHEMA seen AUTHORIZATION plain;
+SET ROLE plain;
+CREATE TABLE seen.t (id int);
+CREATE FUNCTION seen.drops_itself() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+    DROP FUNCTION seen.drops_itself();
+    RETURN (SELECT count(*) FROM seen.t);
+END $$;
+CREATE FUNCTION seen.drops_its_schema() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+    CREATE SCHEMA IF NOT EXISTS passing;
+    PERFORM 1;
+    RETURN 1;
+END $$;
+"""
+SCENARIOS = {
+    "no right to temporary tables": [
+        "SET search_path = pg_temp, seen", "SELECT 1", "SELECT count(*) FROM t", "SHOW search_path",
+        "SELECT pg_my_temp_schema()", "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'pg_temp%'",
+    ],
+    "temporary schema in a read-only transaction": [
+        "SET search_path = pg_temp, seen", "BEGIN READ ONLY", "SELECT count(*) FROM t",
+        "SELECT pg_current_xact_id_if_assigned()", "COMMIT",
+    ],
+    "rename: the server's error comes first": [
+        "BEGIN READ ONLY", "ALTER TABLE hidden.t RENAME TO u", "ROLLBACK",
+        "ALTER TABLE hidden.t RENAME TO u", "ALTER TABLE other.hidden.t RENAME TO u",
+        "ALTER TABLE IF EXISTS nowhere.t RENAME TO u", "ALTER TABLE nowhere.t SET SCHEMA seen",
+        "ALTER TABLE seen.t RENAME TO u", "ALTER TABLE seen.u RENAME TO t",
+    ],
+    "function that drops itself": ["SELECT seen.drops_itself()", "SELECT seen.drops_itself()"],
+    "search path without a schema": [
+        "SET search_path = ''", "SELECT 1", "SET search_path = nowhere, hidden", "SELECT current_schema()",
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def servers(pg_config: str) -> Iterator[tuple[Any, Any]]:
+    """One with the library, one without."""
+    from conftest import close_cluster, open_cluster
+
+    with_it = open_cluster(pg_config, extension=True, preload=True)
+    without = open_cluster(pg_config, extension=False, preload=False)
+    for server in (with_it, without):
+        server.psql(SETUP.replace("SET ROLE", "GRANT CREATE ON DATABASE postgres TO plain; SET ROLE"))
+    yield with_it, without
+    close_cluster(with_it)
+    close_cluster(without)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_same(servers: tuple[Any, Any], connect: Callable[..., Any], scenario: str) -> None:
+    """The same answers and errors."""
+    found, expected = (
+        transcript(connect(server, user="plain", prepare_threshold=None), SCENARIOS[scenario])
+        for server in servers
+    )
+    assert found == expected
