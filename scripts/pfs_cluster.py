@@ -28,6 +28,7 @@ import json
 import os
 import pwd
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -90,7 +91,8 @@ def free_port() -> int:
 class Cluster:
     """One server. Use as a context manager, which creates and starts it, or call the steps.
 
-    `conf` are settings (see `setting_names`); `preload` becomes shared_preload_libraries.
+    `conf` are settings (see `setting_names`); `preload` becomes shared_preload_libraries. `under` is
+    a command that runs the server, such as valgrind with its options; `{base}` is the folder.
     """
 
     def __init__(
@@ -100,8 +102,10 @@ class Cluster:
         preload: Sequence[str] = (),
         conf: Mapping[str, Setting] | None = None,
         name: str = "server",
+        under: Sequence[str] = (),
     ) -> None:
         self.name = name
+        self.under = under
         self.pg_config = str(pg_config)
         self.bindir = Path(self.ask_pg_config("--bindir"))
         self.conf: dict[str, Setting] = setting_names(conf or {})
@@ -150,7 +154,7 @@ class Cluster:
             self._write_conf()
             position = self.log_position()
             try:
-                self._pg_ctl("start", "-l", self.log_file)
+                self._pg_ctl("start", "-l", self.log_file, *self._runner())
                 return
             except ClusterError as error:
                 log = self.log_text(position)
@@ -377,6 +381,16 @@ class Cluster:
         path.write_text(text)
         if self.owner:
             os.chown(path, self.owner.pw_uid, self.owner.pw_gid)
+
+    def _runner(self) -> list[Any]:
+        """pg_ctl's option for the program to start, when the server runs under another one."""
+        if not self.under:
+            return []
+        words = [word.format(base=self.base) for word in self.under] + [str(self.bindir / "postgres")]
+        runner = self.base / "runner"
+        runner.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+        runner.chmod(0o755)
+        return ["-p", runner]
 
     def _pg_ctl(self, action: str, *args: Any) -> None:
         wait = [] if action == "reload" else ["-w", "-t", STEP_TIMEOUT_S]

@@ -693,6 +693,7 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 	if (stage.statement != NULL && leave_stage(&stage))
 	{
 		stage.statement->host_rows += queryDesc->estate->es_processed;
+		stage.statement->host_broken_rows = 0;	/* the error was a warning, or was caught */
 		if (queryDesc->dest->mydest == DestRemoteExecute)
 			stage.statement->host_flags |= PFS_PG_EXTENDED;
 		suspend_unless_complete(stage.statement, queryDesc->estate->es_processed, count);
