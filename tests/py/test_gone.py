@@ -135,3 +135,144 @@ def test_books_after_transactions_in_calls(servers: Servers) -> None:
             w.conn.execute("CALL calls('x')")
         assert w.event("SELECT 1").sql_text == "SELECT 1"
         assert [e.sql_text for e in w.current()] == ["SELECT 1"]
+
+
+# --- objects that are dropped while a reader names them ------------------------------------------
+
+OBJECTS = """
+CREATE ROLE gone_role;
+CREATE SCHEMA gone;
+CREATE TABLE gone.t (i int PRIMARY KEY, s text);
+CREATE TABLE gone.only_locked (i int);
+INSERT INTO gone.t SELECT g, g FROM generate_series(1, 10) g;
+CREATE TYPE gone.kind AS ENUM ('a');
+CREATE FUNCTION gone.f() RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE OPERATOR gone.=== (LEFTARG = int, RIGHTARG = int, FUNCTION = int4eq);
+CREATE COLLATION gone.c (locale = 'C');
+CREATE OPERATOR FAMILY gone.family USING btree;
+CREATE TEXT SEARCH CONFIGURATION gone.search (COPY = simple);
+CREATE STATISTICS gone.stats ON i, s FROM gone.t;
+CREATE CAST (gone.kind AS int) WITH INOUT;
+CREATE RULE r AS ON DELETE TO gone.only_locked DO NOTHING;
+GRANT USAGE ON SCHEMA gone TO gone_role;
+GRANT SELECT ON gone.t TO gone_role;
+CHECKPOINT;
+"""
+ALL_TABLES = (
+    "SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('f', 'v') AND "
+    "relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname IN ('performance_schema', 'sys')) "
+    "ORDER BY 1"
+)
+CATALOGUES = {
+    "schema": "pg_namespace WHERE nspname = 'gone'",
+    "relations": "pg_class WHERE relnamespace = 'gone'::regnamespace",
+    "relations and schema": "pg_class WHERE relnamespace = 'gone'::regnamespace; "
+    "DELETE FROM pg_namespace WHERE nspname = 'gone'",
+    "index": "pg_index WHERE indrelid = 'gone.t'::regclass",
+    "columns": "pg_attribute WHERE attrelid = 'gone.only_locked'::regclass",
+    "function": "pg_proc WHERE pronamespace = 'gone'::regnamespace",
+    "type": "pg_type WHERE typnamespace = 'gone'::regnamespace",
+    "roles": "pg_authid WHERE rolname = 'gone_role'",
+}
+LOCKED = (  # a comment locks its object, and changes no row of the object's catalogue
+    "FUNCTION gone.f()", "TYPE gone.kind", "SCHEMA gone", "OPERATOR gone.===(int, int)",
+    "COLLATION gone.c", "OPERATOR FAMILY gone.family USING btree", "ROLE gone_role",
+    "TEXT SEARCH CONFIGURATION gone.search", "STATISTICS gone.stats", "CAST (gone.kind AS int)",
+    "RULE r ON gone.only_locked", "CONSTRAINT t_pkey ON gone.t", "LANGUAGE sql",
+)  # fmt: skip
+
+
+def run(conn: Any, sql: str) -> None:
+    """In a thread; a server that goes down is the test's failure, not the thread's."""
+    with contextlib.suppress(psycopg.Error):
+        conn.execute(sql)
+
+
+@pytest.fixture
+def locks_of_gone(servers: Servers) -> Iterator[None]:
+    """Sessions of one role hold, want and have waited for locks of all kinds on schema gone."""
+    server = servers.ours
+    server.psql(OBJECTS)
+    with contextlib.ExitStack() as stack:
+        holder, waiter, observer = (stack.enter_context(server.connect()) for _ in range(3))
+        lock = "LOCK TABLE gone.t, gone.only_locked IN ACCESS EXCLUSIVE MODE"
+        hold = f"BEGIN; UPDATE gone.t SET i = i; SELECT pg_advisory_xact_lock(1); {lock}; "
+        hold += "; ".join(f"COMMENT ON {locked} IS 'locked'" for locked in LOCKED)
+        for last in (False, True):
+            holder.execute(hold)
+            thread = threading.Thread(target=run, args=(waiter, f"BEGIN; {lock}"))
+            thread.start()
+            wait_for_state(observer, waiter.info.backend_pid, "wait_event_type = 'Lock'")
+            if last:
+                break
+            holder.execute("ROLLBACK")
+            thread.join()
+            waiter.execute("ROLLBACK")
+        yield
+        run(holder, "ROLLBACK")
+        thread.join()
+    server.psql("DROP SCHEMA gone CASCADE; DROP ROLE gone_role")
+
+
+def test_dropped_meanwhile(servers: Servers, locks_of_gone: None) -> None:
+    """Every table and view can be read while parts of what it names are missing.
+
+    The catalogue's rows are deleted in a transaction that is rolled back: a reader meets the same
+    when another session drops the object between two look-ups.
+    """
+    with servers.ours.connect() as conn:
+        tables = [row[0] for row in conn.execute(ALL_TABLES).fetchall()]
+        conn.execute("SET allow_system_table_mods = on")
+        for rows_deleted in CATALOGUES.values():
+            conn.execute("BEGIN")
+            conn.execute(f"DELETE FROM {rows_deleted}")
+            for table in tables:
+                conn.execute(f"SELECT t::text FROM {table} t")
+            conn.execute("ROLLBACK")
+
+
+def test_names_of_what_is_gone(servers: Servers, locks_of_gone: None) -> None:
+    """A relation without a schema is as good as gone: no file, a number instead of a name."""
+    with servers.ours.connect() as conn:
+        number = one(conn, "SELECT 'gone.t'::regclass::oid")
+        files = (
+            "SELECT relation_name FROM performance_schema.file_instances WHERE file_name = "
+            f"(SELECT pg_relation_filepath({number}))"
+        )
+        waits = (
+            "SELECT DISTINCT object_schema, object_name "
+            "FROM performance_schema.lock_waits_history_long WHERE object_name ~ '[nt]'"
+        )
+        before = {tuple(row) for row in rows(conn, waits)}
+        assert ("gone", "t") in before
+        file_before = [tuple(row) for row in rows(conn, files)]
+        assert file_before in ([("gone.t",)], [])
+        conn.execute("SET allow_system_table_mods = on")
+        conn.execute("BEGIN")
+        conn.execute("DELETE FROM pg_namespace WHERE nspname = 'gone'")
+        assert (None, f"relation {number}") in {tuple(row) for row in rows(conn, waits)}
+        assert [tuple(row) for row in rows(conn, files)] == [(None,)] * len(file_before)
+        conn.execute("ROLLBACK")
+
+
+def test_object_name(servers: Servers) -> None:
+    """Of every catalogue there is: no error for an object of none, nor for one that is gone."""
+    with servers.ours.connect() as conn:
+        name = "SELECT * FROM performance_schema.object_name(%s, %s)"
+        classes = conn.execute("SELECT oid FROM pg_class WHERE relkind IN ('r', 'v')").fetchall()
+        for number in [0, 4294967295, *(row[0] for row in classes)]:
+            for gone in (0, 4294967295):
+                assert rows(conn, name, number, gone)[0].name is None
+        same = (
+            "SELECT count(*) AS all, count(*) FILTER (WHERE (s.type, s.schema, s.name) "
+            "IS NOT DISTINCT FROM (o.type, o.schema, o.name)) AS same FROM {0} AS c, "
+            "pg_identify_object('{0}'::regclass, c.oid, 0) AS s, "
+            "performance_schema.object_name('{0}'::regclass, c.oid) AS o "
+            "WHERE s.name !~ '\"' AND s.schema !~ '\"'"
+        )
+        for catalogue in ("pg_class", "pg_type", "pg_collation", "pg_ts_config", "pg_conversion"):
+            [count] = rows(conn, same.format(catalogue))
+            assert count.same == count.all > 0, catalogue
+        function = "SELECT (performance_schema.object_name('pg_proc'::regclass, %s)).*"
+        [found] = rows(conn, function, one(conn, "SELECT 'sqrt(float8)'::regprocedure::oid"))
+        assert tuple(found) == ("function", "pg_catalog", "pg_catalog.sqrt(double precision)")
