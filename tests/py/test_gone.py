@@ -276,3 +276,64 @@ def test_object_name(servers: Servers) -> None:
         function = "SELECT (performance_schema.object_name('pg_proc'::regclass, %s)).*"
         [found] = rows(conn, function, one(conn, "SELECT 'sqrt(float8)'::regprocedure::oid"))
         assert tuple(found) == ("function", "pg_catalog", "pg_catalog.sqrt(double precision)")
+
+
+# --- routines -------------------------------------------------------------------------------------
+
+ROUTINES = """
+CREATE SCHEMA r;
+CREATE TABLE r.t (i int);
+CREATE FUNCTION r.drops() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN EXECUTE 'DROP FUNCTION r.dropped()'; RETURN 1; END $$;
+CREATE FUNCTION r.dropped() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE n int; BEGIN n := r.drops(); RETURN (SELECT count(*) FROM r.t); END $$;
+CREATE FUNCTION r.trig() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN PERFORM 1 / new.i; RETURN new; END $$;
+CREATE TRIGGER tg BEFORE INSERT ON r.t FOR EACH ROW EXECUTE FUNCTION r.trig();
+CREATE PROCEDURE r.inner_p() LANGUAGE plpgsql AS $$
+BEGIN INSERT INTO r.t VALUES (1); ROLLBACK; PERFORM 'inner'; END $$;
+CREATE PROCEDURE r.outer_p() LANGUAGE plpgsql AS $$
+BEGIN CALL r.inner_p(); PERFORM 'outer'; ROLLBACK; PERFORM 'outer'; END $$;
+CREATE FUNCTION r.deep(n int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE m int; BEGIN
+IF n > 0 THEN m := r.deep(n - 1); PERFORM 'deep'; RETURN m; END IF;
+BEGIN INSERT INTO r.t VALUES (0); EXCEPTION WHEN division_by_zero THEN RETURN 0; END; END $$;
+CREATE FUNCTION r.shallow() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE m int; BEGIN m := r.deep(290); PERFORM 'shallow'; RETURN m; END $$;
+"""
+
+
+@pytest.fixture
+def routines(servers: Servers) -> Iterator[None]:
+    for server in servers:
+        server.psql(ROUTINES)
+    yield
+    for server in servers:
+        server.psql("SET client_min_messages = warning; DROP SCHEMA r CASCADE")
+
+
+def test_routine_that_drops_itself(servers: Servers, routines: None) -> None:
+    """It runs to its end; its statements have no name for it."""
+    told = same_answers(servers, ["SELECT r.dropped()", "SELECT r.dropped()"])
+    assert told[0] == [(0,)] and told[1][0] == "42883"
+
+
+def test_routines_around_statements(servers: Servers, routines: None) -> None:
+    """After a ROLLBACK in a procedure, and after an error caught deeper than names are kept."""
+    with servers.ours.connect() as observer, Watched(servers.ours, observer) as w:
+        for _ in range(2):
+            found = [(e.sql_text, e.object_name) for e in w.run("CALL r.outer_p()")]
+            assert found == [
+                ("CALL r.outer_p()", None),
+                ("CALL r.inner_p()", "outer_p"),
+                ("INSERT INTO r.t VALUES (1)", "inner_p"),
+                ("SELECT 1 / new.i", "tg"),
+                ("SELECT 'inner'", "inner_p"),
+                ("SELECT 'outer'", "outer_p"),
+                ("SELECT 'outer'", "outer_p"),
+            ]
+            w.conn.execute("SET max_stack_depth = '7MB'")
+            found = [(e.sql_text, e.object_name) for e in w.run("SELECT r.shallow()")]
+            assert found[-1] == ("SELECT 'shallow'", "shallow")
+            deep = [name for text, name in found if text == "SELECT 'deep'"]
+            assert len(deep) >= 5 and set(deep) == {"deep"}
