@@ -29,39 +29,38 @@ typedef struct ObjectName
 	char	   *name;			/* NULL = it has none, or gone */
 } ObjectName;
 
-/* A column of the object's row, if it is of this type. */
+/* Is there such a column, of this type, and not NULL? */
 static bool
-column_of(Relation catalogue, HeapTuple row, AttrNumber column, Oid type, Datum *value)
+has_column(TupleDesc columns, const bool *nulls, AttrNumber column, Oid type)
 {
-	TupleDesc	columns = RelationGetDescr(catalogue);
-	bool		isnull;
-
-	if (column < 1 || column > columns->natts ||
-		TupleDescAttr(columns, column - 1)->atttypid != type)
-		return false;
-	*value = heap_getattr(row, column, columns, &isnull);
-	return !isnull;
+	return column >= 1 && column <= columns->natts &&
+		TupleDescAttr(columns, column - 1)->atttypid == type && !nulls[column - 1];
 }
 
 static ObjectName
 name_of_row(Relation catalogue, HeapTuple row, Oid object)
 {
 	Oid			class = RelationGetRelid(catalogue);
+	TupleDesc	columns = RelationGetDescr(catalogue);
+	AttrNumber	schema = get_object_attnum_namespace(class);
+	AttrNumber	name = get_object_attnum_name(class);
+	Datum	   *values = palloc(sizeof(Datum) * columns->natts);
+	bool	   *nulls = palloc(sizeof(bool) * columns->natts);
 	ObjectName	found = {NULL, NULL};
-	Datum		value;
 
-	if (column_of(catalogue, row, get_object_attnum_namespace(class), OIDOID, &value) &&
-		OidIsValid(DatumGetObjectId(value)))
+	heap_deform_tuple(row, columns, values, nulls);
+	if (has_column(columns, nulls, schema, OIDOID) &&
+		OidIsValid(DatumGetObjectId(values[schema - 1])))
 	{
-		found.schema = get_namespace_name(DatumGetObjectId(value));
+		found.schema = get_namespace_name(DatumGetObjectId(values[schema - 1]));
 		if (found.schema == NULL)
 			return found;
 	}
 	if (class == ProcedureRelationId)	/* only its arguments tell it from others */
 		found.name = format_procedure_extended(object, FORMAT_PROC_FORCE_QUALIFY |
 											   FORMAT_PROC_INVALID_AS_NULL);
-	else if (column_of(catalogue, row, get_object_attnum_name(class), NAMEOID, &value))
-		found.name = pstrdup(NameStr(*DatumGetName(value)));
+	else if (has_column(columns, nulls, name, NAMEOID))
+		found.name = pstrdup(NameStr(*DatumGetName(values[name - 1])));
 	return found;
 }
 
