@@ -1,7 +1,7 @@
 """What is gone is not used: statements that ended during their call, dropped objects, left routines.
 
-Results are compared with those of a server without the library. As root each test has its own few
-sessions; the servers are shared by the file.
+Results are compared with those of a server without the library. Both servers are shared by the
+file.
 """
 
 from __future__ import annotations
