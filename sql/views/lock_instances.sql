@@ -1,3 +1,12 @@
+-- What a lock of an object is on. Unlike pg_identify_object it outlives a schema or table that is
+-- dropped while it looks.
+CREATE FUNCTION performance_schema.object_name(
+	class oid, object oid, OUT type text, OUT schema text, OUT name text)
+	LANGUAGE C STABLE STRICT PARALLEL SAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_object_name';
+COMMENT ON FUNCTION performance_schema.object_name(oid, oid) IS
+	'Type, schema and name of an object by its catalogue''s oid and its own; NULL: gone, or has none';
+
 -- Every lock of pg_locks with names: what metadata_locks, data_locks and lock_waits are made of.
 --
 -- pg_locks copies the lock table, partition by partition, before it returns its first row: no lock
@@ -38,7 +47,7 @@ SELECT
 			coalesce(c.relname, 'oid ' || l.relation || l.elsewhere)
 		WHEN l.locktype = 'object' THEN
 			CASE WHEN o.type = 'schema' THEN NULL ELSE coalesce(
-				o.name, o.identity, l.classid::regclass || ' oid ' || l.objid || l.elsewhere) END
+				o.name, l.classid::regclass || ' oid ' || l.objid || l.elsewhere) END
 		WHEN l.locktype = 'frozenid' THEN d.datname
 		WHEN l.locktype IN ('advisory', 'userlock') THEN
 			CASE l.objsubid
@@ -148,29 +157,9 @@ LEFT JOIN LATERAL (
 LEFT JOIN pg_class AS r ON r.oid = coalesce(tree.path[1], t.oid)
 LEFT JOIN pg_namespace AS rn ON rn.oid = r.relnamespace
 LEFT JOIN pg_class AS b ON b.oid = tree.path[2]
--- It raises an error for a catalogue without names for its rows: only those with are asked.
-LEFT JOIN LATERAL (
-	SELECT
-		f.type,
-		CASE WHEN f.schema LIKE '"%'
-			THEN replace(substr(f.schema, 2, length(f.schema) - 2), '""', '"') ELSE f.schema END,
-		CASE WHEN f.name LIKE '"%'
-			THEN replace(substr(f.name, 2, length(f.name) - 2), '""', '"') ELSE f.name END,
-		f.identity
-	FROM pg_identify_object(
-		CASE WHEN l.locktype = 'object' AND l.resolvable AND l.classid IN (
-			'pg_am'::regclass, 'pg_authid'::regclass, 'pg_cast'::regclass, 'pg_class'::regclass,
-			'pg_collation'::regclass, 'pg_constraint'::regclass, 'pg_conversion'::regclass,
-			'pg_database'::regclass, 'pg_event_trigger'::regclass, 'pg_extension'::regclass,
-			'pg_foreign_data_wrapper'::regclass, 'pg_foreign_server'::regclass,
-			'pg_language'::regclass, 'pg_largeobject'::regclass, 'pg_namespace'::regclass,
-			'pg_opclass'::regclass, 'pg_operator'::regclass, 'pg_opfamily'::regclass,
-			'pg_policy'::regclass, 'pg_proc'::regclass, 'pg_publication'::regclass,
-			'pg_rewrite'::regclass, 'pg_statistic_ext'::regclass, 'pg_subscription'::regclass,
-			'pg_tablespace'::regclass, 'pg_trigger'::regclass, 'pg_ts_config'::regclass,
-			'pg_ts_dict'::regclass, 'pg_ts_parser'::regclass, 'pg_ts_template'::regclass,
-			'pg_type'::regclass) THEN l.classid END,
-		l.objid, 0) AS f) AS o (type, schema, name, identity) ON true
+LEFT JOIN LATERAL performance_schema.object_name(
+	CASE WHEN l.locktype = 'object' AND l.resolvable THEN l.classid END, l.objid)
+	AS o (type, schema, name) ON true
 LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
 LEFT JOIN pg_prepared_xacts AS p ON l.pid IS NULL AND age(p.transaction) = l.prepared_age
 LEFT JOIN (

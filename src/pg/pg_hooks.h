@@ -77,6 +77,16 @@ extern uint32 pfs_pg_digest(uint64 query_id, const char *source, int location, i
 extern void pfs_pg_enter(PfsStatement *statement);
 extern void pfs_pg_leave(PfsStatement *statement);
 
+/*
+ * After a call: is it still the statement of this id?  What the call ran may have ended it (a
+ * transaction's end, an error that was reported), and its place may serve another one by now.
+ */
+static inline bool
+pfs_pg_is_still(const PfsStatement *statement, uint64 statement_id)
+{
+	return statement->in_use && statement->event->statement_id == statement_id;
+}
+
 /* Ends top-level statements that wait for their client, and the unused pending one. */
 extern void pfs_pg_finish_all_ended(void);
 
@@ -152,8 +162,18 @@ extern void pfs_pg_transaction_refresh(void);
 
 /* --- pg_error.c --- */
 
-/* Watches the errors of a call, without the cost of PG_TRY; popped by restoring guard->previous. */
+/*
+ * Watches the errors of a call, without the cost of PG_TRY.  The guard lies on the caller's stack:
+ * whatever has become of the statement, it is popped when the call returns.  (An error that leaves
+ * the caller pops it, too: who catches it restores the stack of callbacks.)
+ */
 extern void pfs_pg_error_guard(ErrorContextCallback *guard);
+
+static inline void
+pfs_pg_error_unguard(const ErrorContextCallback *guard)
+{
+	error_context_stack = guard->previous;
+}
 
 /* An ErrorResponse or NoticeResponse goes to the client. */
 extern void pfs_pg_error_message(const char *body, size_t length, bool is_notice);

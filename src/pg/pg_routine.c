@@ -3,11 +3,14 @@
  *		Which routine a nested statement stands in: by PL/pgSQL's plugin interface.
  *
  * The interface has one place and no protocol for sharing it, so what stood there before is kept
- * and called.  A function that an error leaves never reports its end; its entry is dropped with
- * the subtransaction that aborts.
+ * and called.  A function that an error leaves never reports its end, nor does one during which
+ * another plugin takes the place.  Its entry is dropped with the subtransaction that aborts, or when
+ * the stack, which grows downwards, is seen to end above the function's state.  Till then it may
+ * tell a wrong name, but it points at nothing.
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/xact.h"
 #include "catalog/pg_proc.h"
 #include "commands/trigger.h"
@@ -25,15 +28,20 @@
 
 typedef struct Frame
 {
+	const PLpgSQL_execstate *state; /* only its place on the stack is of interest */
 	Oid			function;
 	Oid			trigger;
+	Oid			schema;			/* of the trigger */
 	int			level;			/* transaction nesting level */
 	PfsRef		name;			/* 0 = not looked up yet */
-	const TriggerData *trigdata;
+	char		trigger_name[NAMEDATALEN];
 } Frame;
 
-/* Owner: this process.  Running PL/pgSQL routines, outermost first. */
-static Frame frame[ROUTINE_DEPTH];
+/*
+ * Owner: this process.  Running PL/pgSQL routines, outermost first.  The last place, if taken, stands
+ * for all that run deeper, too: they have no name.
+ */
+static Frame frame[ROUTINE_DEPTH + 1];
 static int	frames = 0;
 
 /* Names of the routines seen last; emptied when the catalogue changes. */
@@ -53,6 +61,15 @@ forget_names(Datum arg, int cacheid, uint32 hashvalue)
 	memset(routine_cache, 0, sizeof(routine_cache));
 }
 
+/* Forgets the routines whose state lies at this address of the stack or below. */
+static inline void
+drop_from(const void *address)
+{
+	while (frames > 0 && (uintptr_t) frame[frames - 1].state <= (uintptr_t) address)
+		frames--;
+}
+
+/* A function may have been dropped while it runs: then it has no name, and that is no error. */
 static PfsRef
 look_up(const Frame *f)
 {
@@ -61,18 +78,23 @@ look_up(const Frame *f)
 	PfsObjectType type = PFS_OBJECT_FUNCTION;
 	PfsRef		ref = 0;
 
-	if (f->trigdata != NULL)
+	if (OidIsValid(f->trigger))
 	{
 		type = PFS_OBJECT_TRIGGER;
-		name = pstrdup(f->trigdata->tg_trigger->tgname);
-		schema = get_namespace_name(RelationGetNamespace(f->trigdata->tg_relation));
+		name = pstrdup(f->trigger_name);
+		schema = get_namespace_name(f->schema);
 	}
 	else
 	{
-		if (get_func_prokind(f->function) == PROKIND_PROCEDURE)
+		HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(f->function));
+
+		if (!HeapTupleIsValid(tuple))
+			return 0;
+		if (((Form_pg_proc) GETSTRUCT(tuple))->prokind == PROKIND_PROCEDURE)
 			type = PFS_OBJECT_PROCEDURE;
-		name = get_func_name(f->function);
-		schema = get_namespace_name(get_func_namespace(f->function));
+		name = pstrdup(NameStr(((Form_pg_proc) GETSTRUCT(tuple))->proname));
+		schema = get_namespace_name(((Form_pg_proc) GETSTRUCT(tuple))->pronamespace);
+		ReleaseSysCache(tuple);
 	}
 	if (name != NULL && schema != NULL)
 		ref = pfs_routine_name(pfs_arena, type, schema, name);
@@ -89,6 +111,7 @@ pfs_pg_current_routine(void)
 	Frame	   *f;
 	unsigned	place;
 
+	drop_from(__builtin_frame_address(0));
 	if (frames == 0 || frames > ROUTINE_DEPTH)
 		return 0;
 	f = &frame[frames - 1];
@@ -108,11 +131,18 @@ pfs_pg_current_routine(void)
 	return f->name;
 }
 
+/*
+ * A subtransaction of this level has aborted, and what ran in it was left; or (level 1) the whole
+ * transaction, maybe by a procedure's ROLLBACK: then those that run are further up the stack.
+ */
 void
 pfs_pg_routine_forget(int level)
 {
-	while (frames > 0 && (frames > ROUTINE_DEPTH || frame[frames - 1].level >= level))
-		frames--;
+	if (level <= 1)
+		drop_from(__builtin_frame_address(0));
+	else
+		while (frames > 0 && frame[frames - 1].level >= level)
+			frames--;
 }
 
 /* --- the plugin --- */
@@ -133,19 +163,29 @@ pfs_plugin_func_setup(PLpgSQL_execstate *estate, PLpgSQL_function *func)
 }
 
 static void
+note_trigger(Frame *f, const TriggerData *trigdata)
+{
+	f->trigger = trigdata->tg_trigger->tgoid;
+	f->schema = RelationGetNamespace(trigdata->tg_relation);
+	strlcpy(f->trigger_name, trigdata->tg_trigger->tgname, sizeof(f->trigger_name));
+}
+
+static void
 pfs_plugin_func_beg(PLpgSQL_execstate *estate, PLpgSQL_function *func)
 {
-	if (frames < ROUTINE_DEPTH)
+	drop_from(estate);
+	if (frames <= ROUTINE_DEPTH)
 	{
-		Frame	   *f = &frame[frames];
+		Frame	   *f = &frame[frames++];
 
+		f->state = estate;
 		f->function = func->fn_oid;
-		f->trigdata = estate->trigdata;
-		f->trigger = estate->trigdata != NULL ? estate->trigdata->tg_trigger->tgoid : InvalidOid;
+		f->trigger = InvalidOid;
 		f->level = GetCurrentTransactionNestLevel();
 		f->name = 0;
+		if (estate->trigdata != NULL)
+			note_trigger(f, estate->trigdata);
 	}
-	frames++;
 	if (prev_plugin != NULL && prev_plugin->func_beg)
 		prev_plugin->func_beg(estate, func);
 }
@@ -153,8 +193,7 @@ pfs_plugin_func_beg(PLpgSQL_execstate *estate, PLpgSQL_function *func)
 static void
 pfs_plugin_func_end(PLpgSQL_execstate *estate, PLpgSQL_function *func)
 {
-	if (frames > 0)
-		frames--;
+	drop_from(estate);
 	if (prev_plugin != NULL && prev_plugin->func_end)
 		prev_plugin->func_end(estate, func);
 }

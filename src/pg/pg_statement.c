@@ -294,13 +294,6 @@ unlink_caller(const PfsStatement *statement)
 		inner->host_caller = statement->host_caller;
 }
 
-/* Is it still the statement that had this number, or has its place been given to another? */
-static inline bool
-is_same(const PfsStatement *statement, uint64 id)
-{
-	return statement->in_use && statement->event->statement_id == id;
-}
-
 static void
 store_rows(PfsStatement *statement)
 {
@@ -569,7 +562,7 @@ pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
 		result = prev_planner_hook(parse, query_string, cursorOptions, boundParams);
 	else
 		result = standard_planner(parse, query_string, cursorOptions, boundParams);
-	if (pending != NULL && is_same(pending, id))
+	if (pending != NULL && pfs_pg_is_still(pending, id))
 		pfs_pg_leave(pending);
 	return result;
 }
@@ -604,7 +597,7 @@ pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 		prev_ExecutorStart_hook(queryDesc, eflags);
 	else
 		standard_ExecutorStart(queryDesc, eflags);
-	if (statement != NULL && is_same(statement, id))
+	if (statement != NULL && pfs_pg_is_still(statement, id))
 		pfs_pg_leave(statement);
 	else
 		statement = NULL;
@@ -651,7 +644,7 @@ static inline bool
 leave_stage(Stage *stage)
 {
 	if (stage->guarded)
-		error_context_stack = stage->guard.previous;
+		pfs_pg_error_unguard(&stage->guard);
 	if (pfs_unlikely(stage->query->statement != stage->statement))
 		return false;
 	pfs_pg_leave(stage->statement);
@@ -754,7 +747,7 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 		prev_ExecutorEnd_hook(queryDesc);
 	else
 		standard_ExecutorEnd(queryDesc);
-	if (stage.statement == NULL || !is_same(stage.statement, id))
+	if (stage.statement == NULL || !pfs_pg_is_still(stage.statement, id))
 		return;
 	if (stage.statement->event->level > 0 || !pfs_pg_has_client)
 		pfs_pg_end(stage.statement, end_of(stage.statement), 0, NULL);

@@ -175,6 +175,7 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	bool		copy_from = IsA(pstmt->utilityStmt, CopyStmt) &&
 		((CopyStmt *) pstmt->utilityStmt)->is_from;
 	NodeTag		command = nodeTag(pstmt->utilityStmt);
+	uint64		statement_id = 0;
 	int			tables;
 	QueryCompletion own_qc;
 
@@ -187,6 +188,7 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	}
 	if (statement != NULL)
 	{
+		statement_id = statement->event->statement_id;
 		guarded = !nested;
 		if (guarded)
 			pfs_pg_error_guard(&guard);
@@ -205,14 +207,13 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	else
 		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest,
 								qc);
-	/* pstmt may be gone now: a procedure that ended its transaction freed it */
+	/* pstmt may be gone now: a procedure that ended its transaction freed it; the statement, too */
+	if (guarded)
+		pfs_pg_error_unguard(&guard);
 	pfs_pg_table_utility_end(tables);
-	pfs_pg_table_utility_end(tables);
-	if (statement == NULL || !statement->in_use)
+	if (statement == NULL || !pfs_pg_is_still(statement, statement_id))
 		return;
 	pfs_pg_leave(statement);
-	if (guarded)
-		error_context_stack = guard.previous;
 	pfs_pg_usage_end(statement);
 	store_rows(statement, qc, command, copy_from);
 	if (nested || !pfs_pg_has_client)

@@ -197,26 +197,36 @@ pfs_pg_lock_end(const PfsWaitObject *object, PfsTicks start, PfsTicks end, bool 
 
 /* --- names, for readers --- */
 
+/*
+ * Schema and name of a relation of this database, or false.  It may be dropped between two look-ups:
+ * what has no schema any more is gone.
+ */
+static bool
+name_of_relation(Oid relation, PfsHostObject *object)
+{
+	char	   *name = OidIsValid(relation) ? get_rel_name(relation) : NULL;
+	char	   *schema = name != NULL ? get_namespace_name(get_rel_namespace(relation)) : NULL;
+
+	if (schema == NULL)
+		return false;
+	object->schema = schema;
+	object->name = name;
+	return true;
+}
+
 static void
-name_relation(const PfsWaitObject *lock, PfsHostObject *object)
+name_locked_relation(const PfsWaitObject *lock, PfsHostObject *object)
 {
 	static char other[64];
 	Oid			database = lock->id[0];
 	Oid			relation = lock->id[1];
 
 	if (database != InvalidOid && database != MyDatabaseId)
-	{
 		snprintf(other, sizeof(other), "relation %u of database %u", relation, database);
-		object->name = other;
+	else if (name_of_relation(relation, object))
 		return;
-	}
-	object->name = get_rel_name(relation);
-	if (object->name != NULL)
-	{
-		object->schema = get_namespace_name(get_rel_namespace(relation));
-		return;
-	}
-	snprintf(other, sizeof(other), "relation %u", relation);
+	else
+		snprintf(other, sizeof(other), "relation %u", relation);
 	object->name = other;
 }
 
@@ -224,11 +234,8 @@ name_relation(const PfsWaitObject *lock, PfsHostObject *object)
 static void
 table_names(const PfsTableKey *key, PfsHostObject *object)
 {
-	if (key->database != MyDatabaseId)
-		return;
-	object->name = get_rel_name(key->table);
-	if (object->name != NULL)
-		object->schema = get_namespace_name(get_rel_namespace(key->table));
+	if (key->database == MyDatabaseId)
+		name_of_relation(key->table, object);
 }
 
 static void
@@ -239,7 +246,8 @@ lock_object_names(const PfsWaitObject *lock, PfsHostObject *object)
 	unsigned	locktag = lock->subtype & 0xFF;
 	LOCKMETHODID method = lock->subtype >> 8;
 
-	if (locktag > LOCKTAG_LAST_TYPE || (method != DEFAULT_LOCKMETHOD && method != USER_LOCKMETHOD))
+	if (locktag > LOCKTAG_LAST_TYPE || lock->mode > MaxLockMode ||
+		(method != DEFAULT_LOCKMETHOD && method != USER_LOCKMETHOD))
 		return;
 	strlcpy(type, LockTagTypeNames[locktag], sizeof(type));
 	for (char *c = type; *c != '\0'; c++)
@@ -250,11 +258,11 @@ lock_object_names(const PfsWaitObject *lock, PfsHostObject *object)
 	{
 		case LOCKTAG_RELATION:
 		case LOCKTAG_RELATION_EXTEND:
-			name_relation(lock, object);
+			name_locked_relation(lock, object);
 			break;
 		case LOCKTAG_PAGE:
 		case LOCKTAG_TUPLE:
-			name_relation(lock, object);
+			name_locked_relation(lock, object);
 			if (locktag == LOCKTAG_PAGE)
 				snprintf(rest, sizeof(rest), "%s page %u", object->name, lock->id[2]);
 			else
@@ -277,13 +285,13 @@ lock_object_names(const PfsWaitObject *lock, PfsHostObject *object)
 static const char *
 relation_of_file(const char *path)
 {
-	static char name[2 * NAMEDATALEN + 8];
+	static char name[4 * NAMEDATALEN + 8];	/* quoted */
 	unsigned	space = 0,
 				database = 0,
 				number = 0;
 	Oid			relation = InvalidOid;
 	char		version[64];
-	const char *relname;
+	PfsHostObject object = {0};
 
 	if (sscanf(path, "base/%u/%u", &database, &number) == 2 && database == MyDatabaseId)
 		relation = pfs_pg_relation_of_file(MyDatabaseTableSpace, number);
@@ -292,12 +300,10 @@ relation_of_file(const char *path)
 	else if (sscanf(path, "pg_tblspc/%u/%63[^/]/%u/%u", &space, version, &database, &number) == 4 &&
 			 database == MyDatabaseId)
 		relation = pfs_pg_relation_of_file(space, number);
-	relname = OidIsValid(relation) ? get_rel_name(relation) : NULL;
-	if (relname == NULL)
+	if (!name_of_relation(relation, &object))
 		return NULL;
-	snprintf(name, sizeof(name), "%s.%s",
-			 quote_identifier(get_namespace_name(get_rel_namespace(relation))),
-			 quote_identifier(relname));
+	snprintf(name, sizeof(name), "%s.%s", quote_identifier(object.schema),
+			 quote_identifier(object.name));
 	return name;
 }
 
