@@ -3101,7 +3101,7 @@ COMMENT ON FOREIGN TABLE performance_schema.rwlock_instances IS
 COMMENT ON COLUMN performance_schema.rwlock_instances.name IS
 	'Instrument';
 COMMENT ON COLUMN performance_schema.rwlock_instances.object_instance_begin IS
-	'Address in shared memory';
+	'Number of the lock in the server''s array; its address is told to nobody';
 COMMENT ON COLUMN performance_schema.rwlock_instances.write_locked_by_thread_id IS
 	'Always NULL: the server does not keep who holds the lock, see write_locked';
 COMMENT ON COLUMN performance_schema.rwlock_instances.read_locked_by_count IS
