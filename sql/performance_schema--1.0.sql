@@ -3952,49 +3952,23 @@ COMMENT ON FUNCTION performance_schema.ps_thread_id(bigint) IS
 
 -- Bytes for people: two digits after the point, in the largest unit that gives at least 1.
 CREATE FUNCTION sys.format_bytes(bytes numeric) RETURNS text
-	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-	RETURN CASE
-		WHEN bytes >= 1125899906842624 THEN round(bytes / 1125899906842624, 2) || ' PiB'
-		WHEN bytes >= 1099511627776 THEN round(bytes / 1099511627776, 2) || ' TiB'
-		WHEN bytes >= 1073741824 THEN round(bytes / 1073741824, 2) || ' GiB'
-		WHEN bytes >= 1048576 THEN round(bytes / 1048576, 2) || ' MiB'
-		WHEN bytes >= 1024 THEN round(bytes / 1024, 2) || ' KiB'
-		ELSE round(bytes) || ' bytes'
-	END;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_format_bytes';
 COMMENT ON FUNCTION sys.format_bytes(numeric) IS
 	'Bytes with a unit: bytes, KiB, MiB, GiB, TiB, PiB';
 
 -- A statement on one line. One longer than 64 characters keeps its beginning and its end;
 -- SET sys.statement_truncate_len = 128 makes that longer, as in MySQL.
 CREATE FUNCTION sys.format_statement(statement text) RETURNS text
-	LANGUAGE sql STABLE STRICT PARALLEL SAFE
-	RETURN (
-		SELECT translate(
-			CASE
-				WHEN length(statement) > l.max THEN
-					left(statement, l.max / 2 - 2) || ' ... ' || right(statement, l.max / 2 - 2)
-				ELSE statement
-			END, E'\n\r', '  ')
-		FROM (SELECT greatest(
-			coalesce(nullif(current_setting('sys.statement_truncate_len', true), '')::integer, 64),
-			6)) AS l (max));
+	LANGUAGE C STABLE STRICT PARALLEL SAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_format_statement';
 COMMENT ON FUNCTION sys.format_statement(text) IS
 	'A statement on one line; its middle is cut out beyond sys.statement_truncate_len (64)';
 
 -- Picoseconds for people: two digits after the point, in the largest unit that gives at least 1.
 CREATE FUNCTION sys.format_time(picoseconds numeric) RETURNS text
-	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-	RETURN CASE
-		WHEN picoseconds >= 604800e12 THEN round(picoseconds / 604800e12, 2) || ' w'
-		WHEN picoseconds >= 86400e12 THEN round(picoseconds / 86400e12, 2) || ' d'
-		WHEN picoseconds >= 3600e12 THEN round(picoseconds / 3600e12, 2) || ' h'
-		WHEN picoseconds >= 60e12 THEN round(picoseconds / 60e12, 2) || ' m'
-		WHEN picoseconds >= 1e12 THEN round(picoseconds / 1e12, 2) || ' s'
-		WHEN picoseconds >= 1e9 THEN round(picoseconds / 1e9, 2) || ' ms'
-		WHEN picoseconds >= 1e6 THEN round(picoseconds / 1e6, 2) || ' us'
-		WHEN picoseconds >= 1e3 THEN round(picoseconds / 1e3, 2) || ' ns'
-		ELSE picoseconds || ' ps'
-	END;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_format_time';
 COMMENT ON FUNCTION sys.format_time(numeric) IS
 	'Picoseconds with a unit: ps, ns, us, ms, s, m, h, d, w';
 
