@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from conftest import close_cluster, open_cluster
 from helpers import one, rows
 from psycopg import errors
 
@@ -106,16 +107,17 @@ ORDER BY 1
 
 
 @pytest.fixture(scope="module")
-def owner(cluster: Any) -> None:
-    cluster.psql(
-        "DO $$ BEGIN CREATE ROLE database_owner LOGIN; EXCEPTION WHEN duplicate_object THEN END $$"
-    )
+def cluster(pg_config: str) -> Iterator[Any]:
+    """A server of this file: what is planted fills the digest table."""
+    server = open_cluster(pg_config, extension=False, preload=True)
+    server.psql("CREATE ROLE database_owner LOGIN")
+    yield server
+    close_cluster(server)
 
 
 @pytest.fixture
-def database(cluster: Any, conn: Any, owner: None) -> Iterator[str]:
+def database(cluster: Any, conn: Any) -> Iterator[str]:
     """A database that belongs to somebody else, its schema public too."""
-    conn.execute("DROP DATABASE IF EXISTS owned WITH (FORCE)")
     conn.execute("CREATE DATABASE owned OWNER database_owner")
     with cluster.connect(dbname="owned") as admin:
         admin.execute("ALTER SCHEMA public OWNER TO database_owner")
