@@ -5053,28 +5053,29 @@ COMMENT ON COLUMN sys."x$schema_table_statistics".database_name IS
 	'Its database, NULL = shared by all; not in MySQL';
 GRANT SELECT ON sys."x$schema_table_statistics" TO PUBLIC;
 
--- Rows per index, by total time, raw.
+-- Rows per index of this database, by time of reading, raw. Which index found how many rows is the
+-- server's count, which knows bitmap scans too; the time is ours and does not.
 CREATE VIEW sys."x$schema_index_statistics" WITH (security_invoker = true) AS
 SELECT
-	s.object_schema AS table_schema,
-	s.object_name AS table_name,
-	s.index_name,
-	s.count_fetch AS rows_selected,
-	s.sum_timer_fetch AS select_latency,
-	s.count_insert AS rows_inserted,
-	s.sum_timer_insert AS insert_latency,
-	s.count_update AS rows_updated,
-	s.sum_timer_update AS update_latency,
-	s.count_delete AS rows_deleted,
-	s.sum_timer_delete AS delete_latency,
-	CASE WHEN s.database_oid <> 0 THEN coalesce(d.datname, s.database_oid::text)
-	END AS database_name
-FROM performance_schema.table_io_waits_summary_by_index_usage AS s
-LEFT JOIN pg_database AS d ON d.oid = s.database_oid::oid
-WHERE s.index_name IS NOT NULL
-ORDER BY s.sum_timer_wait DESC;
+	s.schemaname::text AS table_schema,
+	s.relname::text AS table_name,
+	s.indexrelname::text AS index_name,
+	s.idx_tup_read AS rows_selected,
+	u.sum_timer_fetch AS select_latency,
+	0::bigint AS rows_inserted,
+	0::numeric(20) AS insert_latency,
+	0::bigint AS rows_updated,
+	0::numeric(20) AS update_latency,
+	0::bigint AS rows_deleted,
+	0::numeric(20) AS delete_latency,
+	current_database()::text AS database_name
+FROM pg_stat_user_indexes AS s
+LEFT JOIN performance_schema.table_io_waits_summary_by_index_usage AS u
+	ON u.index_oid = s.indexrelid::bigint AND u.database_oid = (
+		SELECT d.oid::bigint FROM pg_database AS d WHERE d.datname = current_database())
+ORDER BY u.sum_timer_fetch DESC NULLS LAST;
 COMMENT ON VIEW sys."x$schema_index_statistics" IS
-	'Rows per index, by total time; times in picoseconds';
+	'Rows per index of this database, by total time; times in picoseconds';
 COMMENT ON COLUMN sys."x$schema_index_statistics".table_schema IS
 	'Schema';
 COMMENT ON COLUMN sys."x$schema_index_statistics".table_name IS
@@ -5082,9 +5083,9 @@ COMMENT ON COLUMN sys."x$schema_index_statistics".table_name IS
 COMMENT ON COLUMN sys."x$schema_index_statistics".index_name IS
 	'Index';
 COMMENT ON COLUMN sys."x$schema_index_statistics".rows_selected IS
-	'Rows read by it';
+	'Rows it has found, in scans of any kind, since the statistics of the server were reset';
 COMMENT ON COLUMN sys."x$schema_index_statistics".select_latency IS
-	'Time in which rows were read by it, picoseconds';
+	'Time of its index scans, picoseconds; without bitmap scans; NULL = none recorded';
 COMMENT ON COLUMN sys."x$schema_index_statistics".rows_inserted IS
 	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys."x$schema_index_statistics".insert_latency IS
@@ -5098,34 +5099,33 @@ COMMENT ON COLUMN sys."x$schema_index_statistics".rows_deleted IS
 COMMENT ON COLUMN sys."x$schema_index_statistics".delete_latency IS
 	'Always 0: changes count for the table, picoseconds';
 COMMENT ON COLUMN sys."x$schema_index_statistics".database_name IS
-	'Its database, NULL = shared by all; not in MySQL';
+	'Its database; not in MySQL';
 GRANT SELECT ON sys."x$schema_index_statistics" TO PUBLIC;
 
--- Tables read without an index, most rows first, raw.
+-- Tables of this database that sequential scans have read, most rows first, raw. By the server's own
+-- counts, which tell these rows from those of bitmap scans; there is no time of them alone.
 CREATE VIEW sys."x$schema_tables_with_full_table_scans" WITH (security_invoker = true) AS
 SELECT
-	s.object_schema,
-	s.object_name,
-	s.count_read AS rows_full_scanned,
-	s.sum_timer_read AS latency,
-	CASE WHEN s.database_oid <> 0 THEN coalesce(d.datname, s.database_oid::text)
-	END AS database_name
-FROM performance_schema.table_io_waits_summary_by_index_usage AS s
-LEFT JOIN pg_database AS d ON d.oid = s.database_oid::oid
-WHERE s.index_name IS NULL AND s.count_read > 0
+	s.schemaname::text AS object_schema,
+	s.relname::text AS object_name,
+	s.seq_tup_read AS rows_full_scanned,
+	NULL::numeric(20) AS latency,
+	current_database()::text AS database_name
+FROM pg_stat_user_tables AS s
+WHERE s.seq_tup_read > 0
 ORDER BY rows_full_scanned DESC;
 COMMENT ON VIEW sys."x$schema_tables_with_full_table_scans" IS
-	'Tables read without an index, most rows first; times in picoseconds';
+	'Tables read by sequential scans, most rows first';
 COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".object_schema IS
 	'Schema';
 COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".object_name IS
 	'Table';
 COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".rows_full_scanned IS
-	'Rows read so';
+	'Rows read so since the statistics of the server were reset';
 COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".latency IS
-	'Time for them, picoseconds';
+	'Always NULL: sequential scans have no time of their own';
 COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".database_name IS
-	'Its database, NULL = shared by all; not in MySQL';
+	'Its database; not in MySQL';
 GRANT SELECT ON sys."x$schema_tables_with_full_table_scans" TO PUBLIC;
 
 -- Where the time of statements went, by total time, raw. Not in MySQL.
@@ -6074,7 +6074,7 @@ COMMENT ON COLUMN sys.schema_table_statistics.database_name IS
 	'Its database, NULL = shared by all; not in MySQL';
 GRANT SELECT ON sys.schema_table_statistics TO PUBLIC;
 
--- Rows per index, by total time, for people.
+-- Rows per index of this database, by time of reading, for people.
 CREATE VIEW sys.schema_index_statistics WITH (security_invoker = true) AS
 SELECT
 	s.table_schema,
@@ -6091,7 +6091,7 @@ SELECT
 	s.database_name
 FROM sys."x$schema_index_statistics" AS s;
 COMMENT ON VIEW sys.schema_index_statistics IS
-	'Rows per index, by total time, with units';
+	'Rows per index of this database, by total time, with units';
 COMMENT ON COLUMN sys.schema_index_statistics.table_schema IS
 	'Schema';
 COMMENT ON COLUMN sys.schema_index_statistics.table_name IS
@@ -6099,9 +6099,9 @@ COMMENT ON COLUMN sys.schema_index_statistics.table_name IS
 COMMENT ON COLUMN sys.schema_index_statistics.index_name IS
 	'Index';
 COMMENT ON COLUMN sys.schema_index_statistics.rows_selected IS
-	'Rows read by it';
+	'Rows it has found, in scans of any kind, since the statistics of the server were reset';
 COMMENT ON COLUMN sys.schema_index_statistics.select_latency IS
-	'Time in which rows were read by it';
+	'Time of its index scans; without bitmap scans; NULL = none recorded';
 COMMENT ON COLUMN sys.schema_index_statistics.rows_inserted IS
 	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.insert_latency IS
@@ -6115,10 +6115,10 @@ COMMENT ON COLUMN sys.schema_index_statistics.rows_deleted IS
 COMMENT ON COLUMN sys.schema_index_statistics.delete_latency IS
 	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.database_name IS
-	'Its database, NULL = shared by all; not in MySQL';
+	'Its database; not in MySQL';
 GRANT SELECT ON sys.schema_index_statistics TO PUBLIC;
 
--- Tables read without an index, most rows first, for people.
+-- Tables that sequential scans have read, most rows first, for people.
 CREATE VIEW sys.schema_tables_with_full_table_scans WITH (security_invoker = true) AS
 SELECT
 	s.object_schema,
@@ -6129,17 +6129,17 @@ SELECT
 FROM sys."x$schema_tables_with_full_table_scans" AS s
 ORDER BY s.rows_full_scanned DESC;
 COMMENT ON VIEW sys.schema_tables_with_full_table_scans IS
-	'Tables read without an index, most rows first, with units';
+	'Tables read by sequential scans, most rows first';
 COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.object_schema IS
 	'Schema';
 COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.object_name IS
 	'Table';
 COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.rows_full_scanned IS
-	'Rows read so';
+	'Rows read so since the statistics of the server were reset';
 COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.latency IS
-	'Time for them';
+	'Always NULL: sequential scans have no time of their own';
 COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.database_name IS
-	'Its database, NULL = shared by all; not in MySQL';
+	'Its database; not in MySQL';
 GRANT SELECT ON sys.schema_tables_with_full_table_scans TO PUBLIC;
 
 -- Where the time of statements went, by total time. Not in MySQL, for people.
@@ -6220,34 +6220,28 @@ COMMENT ON COLUMN sys.statement_time_model.digest IS
 	'SHA-256 of the normalised statement';
 GRANT SELECT ON sys.statement_time_model TO PUBLIC;
 
--- Indexes by which no row was read since start (or TRUNCATE), of tables of this database that were
--- used: what was not observed is not called unused. Without those that enforce something. It means
--- something only after the server has done all it usually does, monthly reports included.
+-- Indexes of this database by which no plan of any kind has read, by the server's own counts.
+-- Without those that enforce something. The indexes of partitions go together: one alone cannot be
+-- dropped. It means something only after the server has done all it usually does since its statistics
+-- were reset, monthly reports included.
 CREATE VIEW sys.schema_unused_indexes WITH (security_invoker = true) AS
-SELECT
-	n.nspname::text AS object_schema,
-	t.relname::text AS object_name,
-	x.relname::text AS index_name
-FROM pg_index AS i
-JOIN pg_class AS x ON x.oid = i.indexrelid
-JOIN pg_class AS t ON t.oid = i.indrelid
-JOIN pg_namespace AS n ON n.oid = t.relnamespace
-JOIN (
-	SELECT DISTINCT u.table_oid
-	FROM performance_schema.table_io_waits_summary_by_table AS u
-	JOIN pg_database AS d ON d.oid = u.database_oid::oid
-	WHERE d.datname = current_database() AND u.count_star > 0) AS used ON used.table_oid::oid = t.oid
-WHERE x.relkind = 'i'
+SELECT s.object_schema, s.object_name, s.index_name
+FROM (
+	SELECT
+		u.schemaname::text AS object_schema,
+		u.relname::text AS object_name,
+		u.indexrelname::text AS index_name,
+		u.indexrelid,
+		max(u.idx_scan) OVER (
+			PARTITION BY coalesce(pg_partition_root(u.indexrelid)::oid, u.indexrelid)) AS scans
+	FROM pg_stat_user_indexes AS u) AS s
+JOIN pg_index AS i ON i.indexrelid = s.indexrelid
+WHERE s.scans = 0
 	AND NOT i.indisunique AND NOT i.indisexclusion
-	AND n.nspname NOT IN ('pg_catalog', 'pg_toast', 'information_schema')
-	AND NOT EXISTS (
-		SELECT
-		FROM performance_schema.table_io_waits_summary_by_index_usage AS u
-		JOIN pg_database AS d ON d.oid = u.database_oid::oid
-		WHERE d.datname = current_database() AND u.index_oid::oid = x.oid AND u.count_star > 0)
-ORDER BY n.nspname, t.relname, x.relname;
+	AND current_setting('track_counts')::boolean
+ORDER BY s.object_schema, s.object_name, s.index_name;
 COMMENT ON VIEW sys.schema_unused_indexes IS
-	'Indexes of this database that served no statement since start';
+	'Indexes of this database that no scan has used since the statistics of the server were reset';
 COMMENT ON COLUMN sys.schema_unused_indexes.object_schema IS
 	'Schema';
 COMMENT ON COLUMN sys.schema_unused_indexes.object_name IS
