@@ -50,7 +50,6 @@ def reader(cluster: Any, table: None, connect: Callable[..., Any]) -> Any:
         "SELECT pg_stat_reset_single_table_counters(oid) FROM pg_class "
         "WHERE relnamespace = 'used'::regnamespace AND relkind IN ('r', 'i')"
     )
-    session.execute("SELECT performance_schema.reset_all()")
     return session
 
 
