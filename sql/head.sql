@@ -9,17 +9,17 @@ SET LOCAL search_path TO pg_catalog, pg_temp;
 -- superusers may create in it: else its owner could put something of his in the place of ours.
 DO LANGUAGE plpgsql $$
 DECLARE
-	found record;
+	ours record;
 BEGIN
-	SELECT n.oid, n.nspacl, o.rolname, o.rolsuper INTO STRICT found
+	SELECT n.oid, n.nspacl, o.rolname, o.rolsuper INTO STRICT ours
 	FROM pg_namespace AS n JOIN pg_roles AS o ON o.oid = n.nspowner
 	WHERE n.nspname = 'performance_schema';
-	IF NOT found.rolsuper THEN
-		RAISE 'schema "performance_schema" belongs to "%", who is no superuser', found.rolname
+	IF NOT ours.rolsuper THEN
+		RAISE 'schema "performance_schema" belongs to "%", who is no superuser', ours.rolname
 			USING ERRCODE = 'insufficient_privilege', HINT = 'Drop it or rename it first.';
 	END IF;
 	IF EXISTS (
-		SELECT FROM aclexplode(found.nspacl) AS a LEFT JOIN pg_roles AS o ON o.oid = a.grantee
+		SELECT FROM aclexplode(ours.nspacl) AS a LEFT JOIN pg_roles AS o ON o.oid = a.grantee
 		WHERE a.privilege_type = 'CREATE' AND NOT coalesce(o.rolsuper, false)) THEN
 		RAISE 'others may create objects in schema "performance_schema"'
 			USING ERRCODE = 'insufficient_privilege',
@@ -27,7 +27,7 @@ BEGIN
 	END IF;
 	IF EXISTS (
 		SELECT FROM pg_depend AS d
-		WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = found.oid
+		WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = ours.oid
 			AND NOT (d.classid = 'pg_extension'::regclass AND EXISTS (
 				SELECT FROM pg_extension AS e
 				WHERE e.oid = d.objid AND e.extname = 'performance_schema'))) THEN

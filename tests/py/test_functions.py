@@ -90,11 +90,10 @@ def answers(client: RawClient, function: Function, values: tuple[str | None, ...
     return kinds[0]
 
 
-@pytest.mark.parametrize("user", USERS)
-def test_any_argument(server: Any, user: str) -> None:
-    """Whatever the arguments, the answer is a result or an error, and no process dies."""
+def call_all(server: Any, user: str) -> set[str]:
+    """Calls everything with anything; the functions that gave a result to something."""
+    worked = set()
     with RawClient(server, user=user) as client:
-        worked = set()
         for function in functions(server):
             for values in argument_lists(function.types):
                 if answers(client, function, values) == "V":
@@ -103,8 +102,21 @@ def test_any_argument(server: Any, user: str) -> None:
                 if len(values) != len(function.types):
                     assert answers(client, function, values) == "E"
         assert client.query("SELECT 1")[-1][0] == "Z"
+    return worked
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_any_argument(server: Any, user: str) -> None:
+    """Whatever the arguments, the answer is a result or an error, and no process dies."""
+    worked = call_all(server, user)
     assert worked >= {"ps_thread_id", "ps_current_thread_id", "format_time", "format_bytes"}
     assert ("set_instruments" in worked) == (user == "postgres")
+
+
+@pytest.mark.parametrize("settings", [{"preload": False}, {"performance_schema__enabled": False}])
+def test_nothing_recorded(new_cluster: Callable[..., Any], settings: dict[str, Any]) -> None:
+    """The same without the library in shared_preload_libraries, and with nothing in memory."""
+    assert call_all(new_cluster(**settings), "postgres") >= {"format_time", "format_bytes"}
 
 
 def test_null_of_strict_functions(server: Any) -> None:
