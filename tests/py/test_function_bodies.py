@@ -53,7 +53,7 @@ def test_bodies_make_no_rows(conn: Any, watched: Watched, body: str) -> None:
         others, listed = one(conn, OTHERS), one(conn, long)
         counted = name_counts(conn, watched.thread_id)
         events = watched.run(f"SELECT stored_{body}(g) FROM generate_series(1, 50) AS g")
-        assert [event.sql_text[:13] for event in events] == [f"SELECT stored"]
+        assert [event.sql_text[:13] for event in events] == ["SELECT stored"]
         assert one(conn, long) == listed + 1
         assert one(conn, OTHERS) == others
     grown = difference(name_counts(conn, watched.thread_id), counted)
@@ -75,8 +75,9 @@ def test_below_a_body(watched: Watched) -> None:
 def test_running_body_is_not_shown(conn: Any, cluster: Any, watched: Watched) -> None:
     """events_statements_current has no row without text either."""
     watched.conn.execute(
-        "CREATE OR REPLACE FUNCTION stored_look() RETURNS bigint LANGUAGE sql VOLATILE BEGIN ATOMIC "
-        "SELECT 1; SELECT count(*) FILTER (WHERE sql_text IS NULL OR sql_text = '') * 100 + count(*) "
+        "CREATE OR REPLACE FUNCTION stored_look() RETURNS bigint LANGUAGE sql VOLATILE "
+        "BEGIN ATOMIC SELECT 1; "
+        "SELECT count(*) FILTER (WHERE sql_text IS NULL OR sql_text = '') * 100 + count(*) "
         "FROM performance_schema.events_statements_current "
         "WHERE thread_id = performance_schema.ps_current_thread_id(); END"
     )
@@ -108,7 +109,8 @@ def test_ids_off(new_cluster: Callable[..., Any]) -> None:
     server = new_cluster(compute_query_id="off")
     with server.connect() as conn, Watched(server, conn) as watched:
         watched.conn.execute(
-            f"CREATE FUNCTION stored(i bigint) RETURNS bigint LANGUAGE sql VOLATILE {BODIES['atomic']}"
+            "CREATE FUNCTION stored(i bigint) RETURNS bigint LANGUAGE sql VOLATILE "
+            f"{BODIES['atomic']}"
         )
         before = one(conn, OTHERS)
         events = watched.run("SELECT stored(g) FROM generate_series(1, 50) AS g")
@@ -168,7 +170,8 @@ def test_readme_history_query(cluster: Any, conn: Any, connect: Any) -> None:
         "CREATE FUNCTION shop.take() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
         "UPDATE shop.stock SET pieces = stock.pieces - NEW.pieces WHERE item = NEW.item; "
         "RETURN NEW; END $$; "
-        "CREATE TRIGGER take AFTER INSERT ON shop.orders FOR EACH ROW EXECUTE FUNCTION shop.take(); "
+        "CREATE TRIGGER take AFTER INSERT ON shop.orders "
+        "FOR EACH ROW EXECUTE FUNCTION shop.take(); "
         "CREATE FUNCTION shop.place_order(item int, pieces int) RETURNS void LANGUAGE plpgsql AS "
         "$$ BEGIN INSERT INTO shop.orders (item, pieces) VALUES (place_order.item, "
         "place_order.pieces); EXCEPTION WHEN check_violation THEN NULL; END $$"
@@ -185,6 +188,7 @@ def test_readme_history_query(cluster: Any, conn: Any, connect: Any) -> None:
         ] * 2  # fmt: skip
         assert [row.routine for row in shown[:3]] == [None, "function place_order", "trigger take"]
         assert [row.error for row in shown[3:6]] == [None, "23514", "23514"]
-        assert len(shown) == 6 + times and all(text.startswith("SELECT event_id") for text in texts[6:])
+        assert len(shown) == 6 + times
+        assert all(text.startswith("SELECT event_id") for text in texts[6:])
         assert all(re.fullmatch(r"[\d.]+ (ps|ns|us|ms|s)", row.took) for row in shown)
     conn.execute("DROP SCHEMA shop CASCADE")

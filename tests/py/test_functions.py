@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
+from conftest import close_cluster, open_cluster
 from helpers import RawClient, one, rows
 
 USERS = ("postgres", "caller")
@@ -25,7 +26,18 @@ FUNCTIONS = (
     f"{OF_EXTENSION} ORDER BY 2"
 )
 HOSTILE: dict[str, tuple[str, ...]] = {
-    "text": ("", "%", "YES", "no", "statement/%", "%\\", "\\", "-1", "x" * 100_000, "ä%_€" * 999),
+    "text": (
+        "",
+        "%",
+        "YES",
+        "no",
+        "statement/%",
+        "%\\",
+        "\\",
+        "-1",
+        "x" * 100_000,
+        "ä%_€" * 999,
+    ),
     "boolean": ("t", "f", "", "maybe"),
     "bigint": ("0", "1", "-1", str(2**63 - 1), str(-(2**63)), str(2**63), "", "x"),
     "numeric": ("0", "-1", "1" + "0" * 2000, "-1e1000", "1e-1000", "NaN", "Infinity", "", "x"),
@@ -68,12 +80,13 @@ def argument_lists(types: list[str]) -> Iterator[tuple[str | None, ...]]:
         yield tuple(HOSTILE[name][number % len(HOSTILE[name])] for name in types)
 
 
-@pytest.fixture
-def server(new_cluster: Callable[..., Any]) -> Any:
+@pytest.fixture(scope="module")
+def server(pg_config: str) -> Iterator[Any]:
     """A server whose settings may be ruined."""
-    server = new_cluster()
+    server = open_cluster(pg_config, extension=True, preload=True)
     server.psql("CREATE ROLE caller LOGIN")
-    return server
+    yield server
+    close_cluster(server)
 
 
 def functions(server: Any) -> list[Function]:
@@ -134,7 +147,8 @@ def test_switches_by_both_types(server: Any) -> None:
     state = "SELECT enabled FROM performance_schema.setup_instruments WHERE name = 'idle'"
     found = {f.name.split("(")[1]: f for f in functions(server) if ".set_instruments(" in f.name}
     with RawClient(server) as client, server.connect() as conn:
-        for types, off, on in (("text,text,text)", "NO", "yes"), ("text,boolean,boolean)", "f", "t")):
+        switches = (("text,text,text)", "NO", "yes"), ("text,boolean,boolean)", "f", "t"))
+        for types, off, on in switches:
             for switch, expected in ((off, "NO"), (on, "YES"), (None, "YES")):
                 answers(client, found[types], ("idle", switch, None))
                 assert one(conn, state) == expected, (types, switch)

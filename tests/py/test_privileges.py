@@ -262,7 +262,7 @@ def test_lookup_functions(plain: Any, neighbour: Watched) -> None:
 
 
 def test_no_address_is_shown(new_cluster: Any) -> None:
-    """No number of any table or view is an address in the server's memory: that would help attacks."""
+    """No number of any table or view is an address in the server's memory."""
     server = new_cluster()
     server.psql("CREATE ROLE plain LOGIN")
     with server.connect() as conn, server.connect(user="plain") as plain:

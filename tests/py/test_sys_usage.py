@@ -144,8 +144,8 @@ def test_rows_selected(reader: Any) -> None:
         ("t_bitmap", ROWS // 50, 0),
         ("t_index", 7, 0),
     ]
-    latency = "SELECT select_latency FROM sys.x$schema_index_statistics WHERE index_name = 't_index'"
-    assert one(reader, latency) > 0
+    latency = "SELECT select_latency FROM sys.x$schema_index_statistics WHERE index_name = "
+    assert one(reader, latency + "'t_index'") > 0
 
 
 def test_full_scans(reader: Any, conn: Any) -> None:
