@@ -104,6 +104,27 @@ def test_error_in_a_body(conn: Any, watched: Watched) -> None:
     assert one(conn, errors) == before + 2
 
 
+def test_other_stored_queries(conn: Any, watched: Watched) -> None:
+    """The query of a materialized view, and before 18 that of a cursor, has no id, but a text."""
+    watched.conn.execute("DROP MATERIALIZED VIEW IF EXISTS stored_view")
+    watched.conn.execute("CREATE MATERIALIZED VIEW stored_view AS SELECT count(*) FROM pg_class")
+    others = one(conn, OTHERS)
+    commands = (
+        "REFRESH MATERIALIZED VIEW stored_view",
+        "DO 'DECLARE c CURSOR FOR SELECT 1 FROM pg_am; BEGIN OPEN c; CLOSE c; END'",
+        "BEGIN",
+        "DECLARE c CURSOR FOR SELECT count(*) FROM pg_class",
+        "FETCH ALL FROM c",
+        "COMMIT",
+    )
+    for command in commands:
+        events = watched.run(command)
+        assert command in [event.sql_text for event in events]
+        assert all(event.sql_text for event in events)
+    assert one(conn, OTHERS) == others
+    watched.conn.execute("DROP MATERIALIZED VIEW stored_view")
+
+
 def test_ids_off(new_cluster: Callable[..., Any]) -> None:
     """Without query ids all statements count in the catch-all row, as documented, these too."""
     server = new_cluster(compute_query_id="off")
