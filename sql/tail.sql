@@ -16,7 +16,7 @@ REVOKE EXECUTE ON FUNCTION performance_schema.set_instruments(text, text, text) 
 CREATE FUNCTION performance_schema.set_instruments(
 	pattern text, enabled boolean, timed boolean DEFAULT NULL)
 	RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
-	AS 'MODULE_PATHNAME', 'performance_schema_set_instruments';
+	AS 'MODULE_PATHNAME', 'performance_schema_set_instruments_boolean';
 COMMENT ON FUNCTION performance_schema.set_instruments(text, boolean, boolean) IS
 	'Switches the instruments whose name matches; returns their number';
 REVOKE EXECUTE ON FUNCTION performance_schema.set_instruments(text, boolean, boolean) FROM PUBLIC;
@@ -30,7 +30,7 @@ REVOKE EXECUTE ON FUNCTION performance_schema.set_consumers(text, text) FROM PUB
 
 CREATE FUNCTION performance_schema.set_consumers(pattern text, enabled boolean)
 	RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
-	AS 'MODULE_PATHNAME', 'performance_schema_set_consumers';
+	AS 'MODULE_PATHNAME', 'performance_schema_set_consumers_boolean';
 COMMENT ON FUNCTION performance_schema.set_consumers(text, boolean) IS
 	'Switches the consumers whose name matches; returns their number';
 REVOKE EXECUTE ON FUNCTION performance_schema.set_consumers(text, boolean) FROM PUBLIC;
@@ -46,7 +46,7 @@ REVOKE EXECUTE ON FUNCTION performance_schema.set_thread_classes(text, text, tex
 CREATE FUNCTION performance_schema.set_thread_classes(
 	pattern text, enabled boolean, history boolean DEFAULT NULL)
 	RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
-	AS 'MODULE_PATHNAME', 'performance_schema_set_thread_classes';
+	AS 'MODULE_PATHNAME', 'performance_schema_set_thread_classes_boolean';
 COMMENT ON FUNCTION performance_schema.set_thread_classes(text, boolean, boolean) IS
 	'Switches the classes in setup_threads whose name matches; returns their number';
 REVOKE EXECUTE ON FUNCTION performance_schema.set_thread_classes(text, boolean, boolean)
@@ -63,7 +63,7 @@ REVOKE EXECUTE ON FUNCTION performance_schema.set_thread(bigint, text, text) FRO
 CREATE FUNCTION performance_schema.set_thread(
 	thread_id bigint, instrumented boolean, history boolean DEFAULT NULL)
 	RETURNS void LANGUAGE C VOLATILE PARALLEL UNSAFE
-	AS 'MODULE_PATHNAME', 'performance_schema_set_thread';
+	AS 'MODULE_PATHNAME', 'performance_schema_set_thread_boolean';
 COMMENT ON FUNCTION performance_schema.set_thread(bigint, boolean, boolean) IS
 	'Switches one running thread';
 REVOKE EXECUTE ON FUNCTION performance_schema.set_thread(bigint, boolean, boolean) FROM PUBLIC;
@@ -79,7 +79,7 @@ REVOKE EXECUTE ON FUNCTION performance_schema.set_actor(text, text, text, text) 
 CREATE FUNCTION performance_schema.set_actor(
 	user_name text, host text, enabled boolean, history boolean DEFAULT NULL)
 	RETURNS boolean LANGUAGE C VOLATILE PARALLEL UNSAFE
-	AS 'MODULE_PATHNAME', 'performance_schema_set_actor';
+	AS 'MODULE_PATHNAME', 'performance_schema_set_actor_boolean';
 COMMENT ON FUNCTION performance_schema.set_actor(text, text, boolean, boolean) IS
 	'Makes or changes a rule in setup_actors; true if made';
 REVOKE EXECUTE ON FUNCTION performance_schema.set_actor(text, text, boolean, boolean) FROM PUBLIC;
@@ -105,7 +105,7 @@ CREATE FUNCTION performance_schema.set_object(
 	object_type text, object_schema text, object_name text,
 	enabled boolean, timed boolean DEFAULT NULL)
 	RETURNS boolean LANGUAGE C VOLATILE PARALLEL UNSAFE
-	AS 'MODULE_PATHNAME', 'performance_schema_set_object';
+	AS 'MODULE_PATHNAME', 'performance_schema_set_object_boolean';
 COMMENT ON FUNCTION performance_schema.set_object(text, text, text, boolean, boolean) IS
 	'Makes or changes a rule in setup_objects; true if made';
 REVOKE EXECUTE ON FUNCTION performance_schema.set_object(text, text, text, boolean, boolean)

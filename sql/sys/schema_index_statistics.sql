@@ -1,4 +1,4 @@
--- Rows per index, by total time, for people.
+-- Rows per index of this database, by time of reading, for people.
 CREATE VIEW sys.schema_index_statistics WITH (security_invoker = true) AS
 SELECT
 	s.table_schema,
@@ -15,7 +15,7 @@ SELECT
 	s.database_name
 FROM sys."x$schema_index_statistics" AS s;
 COMMENT ON VIEW sys.schema_index_statistics IS
-	'Rows per index, by total time, with units';
+	'Rows per index of this database, by total time, with units';
 COMMENT ON COLUMN sys.schema_index_statistics.table_schema IS
 	'Schema';
 COMMENT ON COLUMN sys.schema_index_statistics.table_name IS
@@ -23,9 +23,9 @@ COMMENT ON COLUMN sys.schema_index_statistics.table_name IS
 COMMENT ON COLUMN sys.schema_index_statistics.index_name IS
 	'Index';
 COMMENT ON COLUMN sys.schema_index_statistics.rows_selected IS
-	'Rows read by it';
+	'Rows it has found, in scans of any kind, since the statistics of the server were reset';
 COMMENT ON COLUMN sys.schema_index_statistics.select_latency IS
-	'Time in which rows were read by it';
+	'Time of its index scans; without bitmap scans; NULL = none recorded';
 COMMENT ON COLUMN sys.schema_index_statistics.rows_inserted IS
 	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.insert_latency IS
@@ -39,5 +39,5 @@ COMMENT ON COLUMN sys.schema_index_statistics.rows_deleted IS
 COMMENT ON COLUMN sys.schema_index_statistics.delete_latency IS
 	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys.schema_index_statistics.database_name IS
-	'Its database, NULL = shared by all; not in MySQL';
+	'Its database; not in MySQL';
 GRANT SELECT ON sys.schema_index_statistics TO PUBLIC;

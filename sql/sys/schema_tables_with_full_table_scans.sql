@@ -1,4 +1,4 @@
--- Tables read without an index, most rows first, for people.
+-- Tables that sequential scans have read, most rows first, for people.
 CREATE VIEW sys.schema_tables_with_full_table_scans WITH (security_invoker = true) AS
 SELECT
 	s.object_schema,
@@ -9,15 +9,15 @@ SELECT
 FROM sys."x$schema_tables_with_full_table_scans" AS s
 ORDER BY s.rows_full_scanned DESC;
 COMMENT ON VIEW sys.schema_tables_with_full_table_scans IS
-	'Tables read without an index, most rows first, with units';
+	'Tables read by sequential scans, most rows first';
 COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.object_schema IS
 	'Schema';
 COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.object_name IS
 	'Table';
 COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.rows_full_scanned IS
-	'Rows read so';
+	'Rows read so since the statistics of the server were reset';
 COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.latency IS
-	'Time for them';
+	'Always NULL: sequential scans have no time of their own';
 COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.database_name IS
-	'Its database, NULL = shared by all; not in MySQL';
+	'Its database; not in MySQL';
 GRANT SELECT ON sys.schema_tables_with_full_table_scans TO PUBLIC;

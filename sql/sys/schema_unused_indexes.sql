@@ -1,31 +1,25 @@
--- Indexes by which no row was read since start (or TRUNCATE), of tables of this database that were
--- used: what was not observed is not called unused. Without those that enforce something. It means
--- something only after the server has done all it usually does, monthly reports included.
+-- Indexes of this database by which no plan of any kind has read, by the server's own counts.
+-- Without those that enforce something. The indexes of partitions go together: one alone cannot be
+-- dropped. It means something only after the server has done all it usually does since its statistics
+-- were reset, monthly reports included.
 CREATE VIEW sys.schema_unused_indexes WITH (security_invoker = true) AS
-SELECT
-	n.nspname::text AS object_schema,
-	t.relname::text AS object_name,
-	x.relname::text AS index_name
-FROM pg_index AS i
-JOIN pg_class AS x ON x.oid = i.indexrelid
-JOIN pg_class AS t ON t.oid = i.indrelid
-JOIN pg_namespace AS n ON n.oid = t.relnamespace
-JOIN (
-	SELECT DISTINCT u.table_oid
-	FROM performance_schema.table_io_waits_summary_by_table AS u
-	JOIN pg_database AS d ON d.oid = u.database_oid::oid
-	WHERE d.datname = current_database() AND u.count_star > 0) AS used ON used.table_oid::oid = t.oid
-WHERE x.relkind = 'i'
+SELECT s.object_schema, s.object_name, s.index_name
+FROM (
+	SELECT
+		u.schemaname::text AS object_schema,
+		u.relname::text AS object_name,
+		u.indexrelname::text AS index_name,
+		u.indexrelid,
+		max(u.idx_scan) OVER (
+			PARTITION BY coalesce(pg_partition_root(u.indexrelid)::oid, u.indexrelid)) AS scans
+	FROM pg_stat_user_indexes AS u) AS s
+JOIN pg_index AS i ON i.indexrelid = s.indexrelid
+WHERE s.scans = 0
 	AND NOT i.indisunique AND NOT i.indisexclusion
-	AND n.nspname NOT IN ('pg_catalog', 'pg_toast', 'information_schema')
-	AND NOT EXISTS (
-		SELECT
-		FROM performance_schema.table_io_waits_summary_by_index_usage AS u
-		JOIN pg_database AS d ON d.oid = u.database_oid::oid
-		WHERE d.datname = current_database() AND u.index_oid::oid = x.oid AND u.count_star > 0)
-ORDER BY n.nspname, t.relname, x.relname;
+	AND current_setting('track_counts')::boolean
+ORDER BY s.object_schema, s.object_name, s.index_name;
 COMMENT ON VIEW sys.schema_unused_indexes IS
-	'Indexes of this database that served no statement since start';
+	'Indexes of this database that no scan has used since the statistics of the server were reset';
 COMMENT ON COLUMN sys.schema_unused_indexes.object_schema IS
 	'Schema';
 COMMENT ON COLUMN sys.schema_unused_indexes.object_name IS

@@ -1,25 +1,26 @@
--- Rows per index, by total time, raw.
+-- Rows per index of this database, by time of reading, raw. Which index found how many rows is the
+-- server's count, which knows bitmap scans too; the time is ours and does not.
 CREATE VIEW sys."x$schema_index_statistics" WITH (security_invoker = true) AS
 SELECT
-	s.object_schema AS table_schema,
-	s.object_name AS table_name,
-	s.index_name,
-	s.count_fetch AS rows_selected,
-	s.sum_timer_fetch AS select_latency,
-	s.count_insert AS rows_inserted,
-	s.sum_timer_insert AS insert_latency,
-	s.count_update AS rows_updated,
-	s.sum_timer_update AS update_latency,
-	s.count_delete AS rows_deleted,
-	s.sum_timer_delete AS delete_latency,
-	CASE WHEN s.database_oid <> 0 THEN coalesce(d.datname, s.database_oid::text)
-	END AS database_name
-FROM performance_schema.table_io_waits_summary_by_index_usage AS s
-LEFT JOIN pg_database AS d ON d.oid = s.database_oid::oid
-WHERE s.index_name IS NOT NULL
-ORDER BY s.sum_timer_wait DESC;
+	s.schemaname::text AS table_schema,
+	s.relname::text AS table_name,
+	s.indexrelname::text AS index_name,
+	s.idx_tup_read AS rows_selected,
+	u.sum_timer_fetch AS select_latency,
+	0::bigint AS rows_inserted,
+	0::numeric(20) AS insert_latency,
+	0::bigint AS rows_updated,
+	0::numeric(20) AS update_latency,
+	0::bigint AS rows_deleted,
+	0::numeric(20) AS delete_latency,
+	current_database()::text AS database_name
+FROM pg_stat_user_indexes AS s
+LEFT JOIN performance_schema.table_io_waits_summary_by_index_usage AS u
+	ON u.index_oid = s.indexrelid::bigint AND u.database_oid = (
+		SELECT d.oid::bigint FROM pg_database AS d WHERE d.datname = current_database())
+ORDER BY u.sum_timer_fetch DESC NULLS LAST;
 COMMENT ON VIEW sys."x$schema_index_statistics" IS
-	'Rows per index, by total time; times in picoseconds';
+	'Rows per index of this database, by total time; times in picoseconds';
 COMMENT ON COLUMN sys."x$schema_index_statistics".table_schema IS
 	'Schema';
 COMMENT ON COLUMN sys."x$schema_index_statistics".table_name IS
@@ -27,9 +28,9 @@ COMMENT ON COLUMN sys."x$schema_index_statistics".table_name IS
 COMMENT ON COLUMN sys."x$schema_index_statistics".index_name IS
 	'Index';
 COMMENT ON COLUMN sys."x$schema_index_statistics".rows_selected IS
-	'Rows read by it';
+	'Rows it has found, in scans of any kind, since the statistics of the server were reset';
 COMMENT ON COLUMN sys."x$schema_index_statistics".select_latency IS
-	'Time in which rows were read by it, picoseconds';
+	'Time of its index scans, picoseconds; without bitmap scans; NULL = none recorded';
 COMMENT ON COLUMN sys."x$schema_index_statistics".rows_inserted IS
 	'Always 0: changes count for the table';
 COMMENT ON COLUMN sys."x$schema_index_statistics".insert_latency IS
@@ -43,5 +44,5 @@ COMMENT ON COLUMN sys."x$schema_index_statistics".rows_deleted IS
 COMMENT ON COLUMN sys."x$schema_index_statistics".delete_latency IS
 	'Always 0: changes count for the table, picoseconds';
 COMMENT ON COLUMN sys."x$schema_index_statistics".database_name IS
-	'Its database, NULL = shared by all; not in MySQL';
+	'Its database; not in MySQL';
 GRANT SELECT ON sys."x$schema_index_statistics" TO PUBLIC;

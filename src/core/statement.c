@@ -259,6 +259,13 @@ pfs_statement_message_set(PfsSession *session, PfsStatement *statement, const ch
 	pfs_store(&statement->event->message_length, (uint32_t) length);
 }
 
+void
+pfs_statement_unlist(PfsStatement *statement)
+{
+	statement->recorded = false;
+	pfs_store(&statement->event->head.event_id, 0);
+}
+
 PFS_HOT void
 pfs_statement_publish(PfsSession *session, PfsStatement *statement)
 {

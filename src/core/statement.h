@@ -202,6 +202,9 @@ extern void pfs_statement_message_set(PfsSession *session, PfsStatement *stateme
 /* Shows the statement in events_statements_current, complete with text and digest. */
 extern void pfs_statement_publish(PfsSession *session, PfsStatement *statement);
 
+/* The statement makes no row, it is only summed up: called between open and publish. */
+extern void pfs_statement_unlist(PfsStatement *statement);
+
 /* The class is now known.  False: that class is off, the statement was dropped. */
 extern bool pfs_statement_refine(PfsSession *session, PfsStatement *statement, uint32_t class);
 

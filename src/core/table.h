@@ -166,7 +166,6 @@ extern const char *(*pfs_host_relation_of_file) (const char *path);
 typedef struct PfsHostLock
 {
 	uint32_t	code;			/* of the wait event */
-	uint64_t	address;
 	bool		exclusive;
 	uint32_t	shared;			/* how many hold it shared */
 } PfsHostLock;

@@ -308,7 +308,7 @@ typedef struct LockRow
 
 static const PfsColumn lock_columns[] = {
 	{"name", "Instrument", PFS_COLUMN_TEXT, offsetof(LockRow, name), PFS_COLUMN_KEY},
-	{"object_instance_begin", "Address in shared memory", PFS_COLUMN_U64,
+	{"object_instance_begin", "Number of the lock in the server's array; its address is told to nobody", PFS_COLUMN_U64,
 	offsetof(LockRow, instance), PFS_COLUMN_KEY},
 	{"write_locked_by_thread_id", "Always NULL: the server does not keep who holds the lock, see "
 	"write_locked", PFS_COLUMN_U64, offsetof(LockRow, writer), PFS_COLUMN_NULL_IF_ZERO},
@@ -333,7 +333,7 @@ locks_scan(PfsScan *scan)
 		if (wait == UINT32_MAX)
 			continue;
 		row.name = pfs_text_of_string(pfs_wait_instrument(scan->arena, wait)->name);
-		row.instance = lock.address;
+		row.instance = i;
 		row.exclusive = lock.exclusive;
 		row.readers = lock.shared;
 		if (pfs_scan_wants_text(scan, "name", row.name))

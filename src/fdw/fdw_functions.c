@@ -5,10 +5,12 @@
  * DML is refused on a hot standby and in read-only transactions, and TRUNCATE holds a lock: these
  * work there.  They go through the same descriptors.  A switch is given as text or as boolean;
  * NULL leaves it as it is.
+ *
+ * Each signature has an entry point of its own: a fast-path call has no expression that could be
+ * asked for the types of its arguments.
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -21,18 +23,30 @@
 #include "pg/pg_arena.h"
 #include "pg/pg_compat.h"
 
-PFS_SQL_FUNCTION(performance_schema_set_instruments);
-PFS_SQL_FUNCTION(performance_schema_set_consumers);
-PFS_SQL_FUNCTION(performance_schema_set_thread_classes);
-PFS_SQL_FUNCTION(performance_schema_set_thread);
-PFS_SQL_FUNCTION(performance_schema_set_actor);
 PFS_SQL_FUNCTION(performance_schema_drop_actor);
-PFS_SQL_FUNCTION(performance_schema_set_object);
 PFS_SQL_FUNCTION(performance_schema_drop_object);
 PFS_SQL_FUNCTION(performance_schema_reset);
 PFS_SQL_FUNCTION(performance_schema_reset_all);
 PFS_SQL_FUNCTION(performance_schema_current_thread_id);
 PFS_SQL_FUNCTION(performance_schema_thread_id);
+
+/* Reads a switch from an argument: 'YES', 'NO', or NULL = as it is. */
+typedef char *(*ReadSwitch) (FunctionCallInfo fcinfo, int number, const char *name);
+
+/* The two entry points of a function whose switches are given as text or as boolean. */
+#define SWITCHING_FUNCTION(function) \
+	PFS_SQL_FUNCTION(performance_schema_##function); \
+	PFS_SQL_FUNCTION(performance_schema_##function##_boolean); \
+	Datum \
+	performance_schema_##function(PG_FUNCTION_ARGS) \
+	{ \
+		return function(fcinfo, switch_of_text); \
+	} \
+	Datum \
+	performance_schema_##function##_boolean(PG_FUNCTION_ARGS) \
+	{ \
+		return function(fcinfo, switch_of_boolean); \
+	}
 
 /* A value for a column; NULL = as it is. */
 typedef struct Setting
@@ -86,17 +100,22 @@ required_text(FunctionCallInfo fcinfo, int number, const char *name)
 	return text_to_cstring(PG_GETARG_TEXT_PP(number));
 }
 
-/* A switch as 'YES', 'NO' or NULL. */
 static char *
-switch_text(FunctionCallInfo fcinfo, int number, const char *name)
+switch_of_boolean(FunctionCallInfo fcinfo, int number, const char *name)
+{
+	if (PG_ARGISNULL(number))
+		return NULL;
+	return PG_GETARG_BOOL(number) ? "YES" : "NO";
+}
+
+static char *
+switch_of_text(FunctionCallInfo fcinfo, int number, const char *name)
 {
 	bool		on;
 	char	   *value;
 
 	if (PG_ARGISNULL(number))
 		return NULL;
-	if (get_fn_expr_argtype(fcinfo->flinfo, number) == BOOLOID)
-		return PG_GETARG_BOOL(number) ? "YES" : "NO";
 	value = text_to_cstring(PG_GETARG_TEXT_PP(number));
 	if (!parse_bool(value, &on))
 		ereport(ERROR,
@@ -176,39 +195,42 @@ change_rows(Selection *selection, const Setting *settings, int setting_count)
 
 /* set_instruments, set_consumers, set_thread_classes: (pattern, switch [, switch]). */
 static Datum
-change_like(FunctionCallInfo fcinfo, const char *table, const char *second)
+change_like(FunctionCallInfo fcinfo, ReadSwitch read, const char *table, const char *second)
 {
 	Selection	selection = {.table = table_named(table), .by = "name"};
 	Setting		settings[2] = {{.column = "enabled"}, {.column = second}};
 
 	pfs_fdw_require_preload();
 	selection.wanted = required_text(fcinfo, 0, "pattern");
-	settings[0].value = switch_text(fcinfo, 1, "enabled");
+	settings[0].value = read(fcinfo, 1, "enabled");
 	if (second != NULL)
-		settings[1].value = switch_text(fcinfo, 2, second);
+		settings[1].value = read(fcinfo, 2, second);
 	PG_RETURN_INT64(change_rows(&selection, settings, second != NULL ? 2 : 1));
 }
 
-Datum
-performance_schema_set_instruments(PG_FUNCTION_ARGS)
+static Datum
+set_instruments(FunctionCallInfo fcinfo, ReadSwitch read)
 {
-	return change_like(fcinfo, "setup_instruments", "timed");
+	return change_like(fcinfo, read, "setup_instruments", "timed");
 }
+SWITCHING_FUNCTION(set_instruments)
 
-Datum
-performance_schema_set_consumers(PG_FUNCTION_ARGS)
+static Datum
+set_consumers(FunctionCallInfo fcinfo, ReadSwitch read)
 {
-	return change_like(fcinfo, "setup_consumers", NULL);
+	return change_like(fcinfo, read, "setup_consumers", NULL);
 }
+SWITCHING_FUNCTION(set_consumers)
 
-Datum
-performance_schema_set_thread_classes(PG_FUNCTION_ARGS)
+static Datum
+set_thread_classes(FunctionCallInfo fcinfo, ReadSwitch read)
 {
-	return change_like(fcinfo, "setup_threads", "history");
+	return change_like(fcinfo, read, "setup_threads", "history");
 }
+SWITCHING_FUNCTION(set_thread_classes)
 
-Datum
-performance_schema_set_thread(PG_FUNCTION_ARGS)
+static Datum
+set_thread(FunctionCallInfo fcinfo, ReadSwitch read)
 {
 	Selection	selection = {.table = table_named("threads"), .by = "thread_id", .exact = true};
 	Setting		settings[2] = {{.column = "instrumented"}, {.column = "history"}};
@@ -219,11 +241,12 @@ performance_schema_set_thread(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("parameter \"thread_id\" must not be null")));
 	selection.wanted = psprintf(INT64_FORMAT, PG_GETARG_INT64(0));
-	settings[0].value = switch_text(fcinfo, 1, "instrumented");
-	settings[1].value = switch_text(fcinfo, 2, "history");
+	settings[0].value = read(fcinfo, 1, "instrumented");
+	settings[1].value = read(fcinfo, 2, "history");
 	change_rows(&selection, settings, 2);
 	PG_RETURN_VOID();
 }
+SWITCHING_FUNCTION(set_thread)
 
 static char **
 rule_fields(const PfsTable *table, const Setting *settings, int count)
@@ -256,19 +279,20 @@ drop_rule(const PfsTable *table, const Setting *settings, int count)
 						NULL, NULL);
 }
 
-Datum
-performance_schema_set_actor(PG_FUNCTION_ARGS)
+static Datum
+set_actor(FunctionCallInfo fcinfo, ReadSwitch read)
 {
 	Setting		settings[] = {
 		{"user_name", required_text(fcinfo, 0, "user_name")},
 		{"host", required_text(fcinfo, 1, "host")},
 		{"role", "%"},
-		{"enabled", switch_text(fcinfo, 2, "enabled")},
-		{"history", switch_text(fcinfo, 3, "history")},
+		{"enabled", read(fcinfo, 2, "enabled")},
+		{"history", read(fcinfo, 3, "history")},
 	};
 
 	PG_RETURN_BOOL(set_rule(table_named("setup_actors"), settings, lengthof(settings)));
 }
+SWITCHING_FUNCTION(set_actor)
 
 Datum
 performance_schema_drop_actor(PG_FUNCTION_ARGS)
@@ -291,19 +315,20 @@ object_type(FunctionCallInfo fcinfo)
 	return asc_toupper(type, strlen(type));
 }
 
-Datum
-performance_schema_set_object(PG_FUNCTION_ARGS)
+static Datum
+set_object(FunctionCallInfo fcinfo, ReadSwitch read)
 {
 	Setting		settings[] = {
 		{"object_type", object_type(fcinfo)},
 		{"object_schema", required_text(fcinfo, 1, "object_schema")},
 		{"object_name", required_text(fcinfo, 2, "object_name")},
-		{"enabled", switch_text(fcinfo, 3, "enabled")},
-		{"timed", switch_text(fcinfo, 4, "timed")},
+		{"enabled", read(fcinfo, 3, "enabled")},
+		{"timed", read(fcinfo, 4, "timed")},
 	};
 
 	PG_RETURN_BOOL(set_rule(table_named("setup_objects"), settings, lengthof(settings)));
 }
+SWITCHING_FUNCTION(set_object)
 
 Datum
 performance_schema_drop_object(PG_FUNCTION_ARGS)

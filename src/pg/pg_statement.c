@@ -131,6 +131,18 @@ public_text(const char *source, int location, int length, char *buffer, size_t s
 	return buffer;
 }
 
+/*
+ * An extension's script would fill the digest table with hundreds of rows for nobody.  A stored
+ * query (the body of an SQL-standard function) never gets a query id: it is not what did not fit.
+ */
+static inline bool
+has_digest(const PfsStatement *statement, uint64 query_id)
+{
+	if (statement->event->level == 0)
+		return true;
+	return !creating_extension && (query_id != 0 || !IsQueryIdEnabled());
+}
+
 /* Fills in what identifies the statement. */
 static PFS_HOT void
 describe(PfsStatement *statement, const char *source, int location, int length, uint64 query_id)
@@ -144,12 +156,13 @@ describe(PfsStatement *statement, const char *source, int location, int length, 
 	statement->event->schema = pfs_pg_current_schema();
 	statement->event->object = statement->parent != NULL ? pfs_pg_current_routine() : 0;
 	statement->event->query_id = query_id;
-	/* an extension's script would fill the digest table with hundreds of rows for nobody */
-	if (statement->wants_digest && !(creating_extension && statement->event->level > 0))
+	if (statement->wants_digest && has_digest(statement, query_id))
 		statement->event->digest = pfs_pg_digest(query_id, source, location, length);
 	statement->event->digest_generation = pfs_load(&pfs_arena->digest_generation);
 	pfs_statement_text_set(&pfs_session, statement, text,
 						   pfs_pg_clip(text, bytes, pfs_arena->sizes.sql_text_length));
+	if (pfs_unlikely(bytes == 0) && statement->parent != NULL)
+		pfs_statement_unlist(statement);	/* a row would tell nothing, and push out one that does */
 }
 
 static PfsTicks

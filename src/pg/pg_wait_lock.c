@@ -319,7 +319,6 @@ fixed_lwlock(uint32_t number, PfsHostLock *lock)
 	lwlock = &MainLWLockArray[number].lock;
 	state = pg_atomic_read_u32(&lwlock->state);
 	lock->code = PG_WAIT_LWLOCK | lwlock->tranche;
-	lock->address = (uint64) (uintptr_t) lwlock;
 	lock->exclusive = (state & PFS_PG_LWLOCK_EXCLUSIVE) != 0;
 	lock->shared = state & PFS_PG_LWLOCK_SHARED_MASK;
 	return true;

@@ -347,10 +347,12 @@ class RawClient:
     def close_object(self, what: str, name: str) -> RawClient:
         return self.add("C", what.encode() + name.encode() + b"\0")
 
-    def function_call(self, oid: int, *values: str) -> RawClient:
-        body = struct.pack("!ihh", oid, 0, len(values))
+    def function_call(self, oid: int, *values: str | None) -> RawClient:
+        """A fast-path call with the arguments as text; None is NULL."""
+        body = struct.pack("!Ihh", oid, 0, len(values))
         for value in values:
-            body += struct.pack("!i", len(value)) + value.encode()
+            data = value.encode() if value is not None else b""
+            body += struct.pack("!i", len(data) if value is not None else -1) + data
         return self.add("F", body + struct.pack("!h", 0))
 
     def send(self) -> None:
@@ -383,7 +385,7 @@ class RawClient:
         self.add("H").send()
         return self.read_until(until)
 
-    def call_function(self, oid: int, *values: str) -> list[tuple[str, bytes]]:
+    def call_function(self, oid: int, *values: str | None) -> list[tuple[str, bytes]]:
         self.function_call(oid, *values).send()
         return self.read_until("Z")
 

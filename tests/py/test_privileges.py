@@ -6,12 +6,14 @@ The secret is an alias: of the parts of a statement, only its text and its diges
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from helpers import Watched, consumers, one, rows, tables, thread_of, truncatable
+from helpers import Watched, consumers, everything_on, one, rows, tables, thread_of, truncatable
 from wait_helpers import Waiter
 
 THREAD_TABLES = [t.name for t in tables() if any(c.name == "thread_id" for c in t.columns)]
@@ -257,3 +259,33 @@ def test_lookup_functions(plain: Any, neighbour: Watched) -> None:
     own = one(plain, "SELECT performance_schema.ps_current_thread_id()")
     assert own == thread_of(neighbour.observer, plain)
     assert set(truncatable())
+
+
+def test_no_address_is_shown(new_cluster: Any) -> None:
+    """No number of any table or view is an address in the server's memory."""
+    server = new_cluster()
+    server.psql("CREATE ROLE plain LOGIN")
+    with server.connect() as conn, server.connect(user="plain") as plain:
+        everything_on(conn)
+        conn.execute("CREATE TABLE t AS SELECT 1 AS i")
+        maps = Path(f"/proc/{plain.info.backend_pid}/maps").read_text().splitlines()
+        mapped = [[int(end, 16) for end in line.split()[0].split("-")] for line in maps]
+        mapped = [(first, last) for first, last in mapped if first > 2**32]
+        columns = rows(
+            plain,
+            "SELECT c.oid::regclass::text AS name, "
+            "array_agg(quote_ident(attname) || '::text') AS columns "
+            "FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid "
+            "WHERE relnamespace IN ('performance_schema'::regnamespace, 'sys'::regnamespace) "
+            "AND atttypid IN ('bigint'::regtype, 'text'::regtype) AND attnum > 0 GROUP BY 1",
+        )
+        for table in columns:
+            for row in rows(plain, f"SELECT {', '.join(table.columns)} FROM {table.name}"):
+                numbers = [int(text) for text in re.findall(r"\b\d{10,20}\b", str(tuple(row)))]
+                numbers += [int(text, 16) for text in re.findall(r"0x[0-9a-f]+", str(tuple(row)))]
+                found = [n for n in numbers if any(first <= n < last for first, last in mapped)]
+                assert not found, (table.name, row)
+        locks = "SELECT object_instance_begin FROM performance_schema.rwlock_instances ORDER BY 1"
+        assert rows(plain, locks) == rows(conn, locks)
+        numbers = [row[0] for row in rows(plain, locks)]
+        assert len(numbers) > 20 and len(set(numbers)) == len(numbers) and min(numbers) > 0

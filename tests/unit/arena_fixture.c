@@ -49,9 +49,9 @@ static bool
 host_lock(uint32_t number, PfsHostLock *lock)
 {
 	static const PfsHostLock locks[] = {
-		{FIXTURE_LWLOCK_CODE, 4096, true, 0},
-		{FIXTURE_LWLOCK_CODE + 1, 4097, false, 1}, /* nobody has registered it */
-		{FIXTURE_LWLOCK_CODE, 4098, false, 3},
+		{FIXTURE_LWLOCK_CODE, true, 0},
+		{FIXTURE_LWLOCK_CODE + 1, false, 1}, /* nobody has registered it */
+		{FIXTURE_LWLOCK_CODE, false, 3},
 	};
 
 	if (number < PFS_LENGTH(locks))

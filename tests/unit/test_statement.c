@@ -450,6 +450,44 @@ test_tally_again(void)
 	leave_place(p);
 }
 
+/* A nested statement without text: summed up, but in no row, and what it calls is nested further up. */
+static void
+test_unlisted(void)
+{
+	Place p = new_place();
+	PfsStatement *outer = enter(p.session, 0, "outer");
+	PfsStatement *unlisted = pfs_statement_open(p.session, 1, 10);
+	PfsStatement *below;
+	Rows *rows;
+
+	pfs_statement_unlist(unlisted);
+	pfs_statement_publish(p.session, unlisted);
+	p.session->running = unlisted;
+	is_u64(table_count(p.arena, CURRENT), 1, "it is not shown while it runs");
+	below = enter(p.session, 0, "below");
+	pfs_statement_close(p.session, below, 20);
+	p.session->running = unlisted;
+	pfs_statement_close(p.session, unlisted, 30);
+	p.session->running = outer;
+	for (int i = 0; i < 100; i++)
+	{
+		unlisted = pfs_statement_open(p.session, 1, 40);
+		pfs_statement_unlist(unlisted);
+		pfs_statement_close(p.session, unlisted, 50);
+	}
+	pfs_statement_close(p.session, outer, 60);
+	rows = rows_of(p.arena, HISTORY);
+	is_u64((uint64_t) rows->count, 2, "nor when it has ended");
+	check_nesting(rows, "below", row_number(rows, rows_find(rows, "sql_text", "outer"), "event_id"),
+				  "STATEMENT", 2);
+	rows_free(rows);
+	rows = rows_where(p.arena, BY_THREAD, "event_name", "statement/sql/class_1");
+	is_u64(row_number(rows, 0, "count_star"), 101, "but it counts");
+	rows_free(rows);
+	is_u64(p.session->open, 0, "none is open");
+	leave_place(p);
+}
+
 static void
 test_truncate_current(void)
 {
@@ -486,6 +524,7 @@ main(void)
 	test_long_texts();
 	test_busy();
 	test_tally_again();
+	test_unlisted();
 	test_truncate_current();
 	return done_testing();
 }

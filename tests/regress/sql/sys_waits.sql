@@ -16,6 +16,7 @@ UPDATE watched SET filler = 'y' WHERE used = 5;
 DELETE FROM watched WHERE used = 6;
 RESET enable_seqscan;
 RESET enable_bitmapscan;
+SELECT pg_stat_force_next_flush();
 SELECT pg_sleep(0.02) IS NOT NULL AS slept;
 
 -- From here on nothing is recorded, so that two readings see the same
@@ -132,14 +133,13 @@ SELECT v.what, same(v.ours, v.theirs) FROM (VALUES
 			FROM performance_schema.table_io_waits_summary_by_table
 			WHERE database_oid IN (0, (SELECT oid::bigint FROM pg_database
 				WHERE datname = current_database())))'),
-	('indexes', 'sum(rows_selected), sum(rows_updated), sum(rows_deleted), sum(select_latency)
-		FROM sys.x$schema_index_statistics',
-		'sum(count_fetch), sum(count_update), sum(count_delete), sum(sum_timer_fetch)
-		FROM performance_schema.table_io_waits_summary_by_index_usage WHERE index_name IS NOT NULL'),
-	('full scans', 'sum(rows_full_scanned), sum(latency)
-		FROM sys.x$schema_tables_with_full_table_scans',
-		'sum(count_read), sum(sum_timer_read)
-		FROM performance_schema.table_io_waits_summary_by_index_usage WHERE index_name IS NULL'),
+	('indexes', 'sum(rows_selected), count(*) FROM sys.x$schema_index_statistics',
+		'sum(idx_tup_read), count(*) FROM pg_stat_user_indexes'),
+	('indexes, times', 'sum(select_latency) FROM sys.x$schema_index_statistics',
+		'sum(sum_timer_fetch) FROM performance_schema.table_io_waits_summary_by_index_usage
+		WHERE index_oid IN (SELECT indexrelid::bigint FROM pg_stat_user_indexes)'),
+	('full scans', 'sum(rows_full_scanned) FROM sys.x$schema_tables_with_full_table_scans',
+		'sum(seq_tup_read) FROM pg_stat_user_tables'),
 	('time model', 'sum(exec_count), sum(total_latency) FROM sys.x$statement_time_model',
 		'sum(count_star), sum(sum_timer_wait)
 		FROM performance_schema.events_statements_summary_by_digest'),
@@ -162,7 +162,7 @@ SELECT table_schema, table_name, rows_fetched >= 2000 AS fetched, rows_inserted,
 	database_name = current_database() AS here
 FROM sys.x$schema_table_statistics WHERE table_name = 'watched';
 SELECT index_name, rows_selected, rows_updated, rows_deleted
-FROM sys.schema_index_statistics WHERE table_name = 'watched' ORDER BY index_name;
+FROM sys.schema_index_statistics WHERE table_name = 'watched' AND rows_selected > 0 ORDER BY index_name;
 SELECT * FROM sys.schema_unused_indexes WHERE object_name = 'watched';
 SELECT object_schema, object_name, rows_full_scanned >= 2000 AS rows, database_name = current_database() AS here
 FROM sys.schema_tables_with_full_table_scans WHERE object_name = 'watched';
