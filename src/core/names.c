@@ -90,7 +90,8 @@ pfs_name_text(const PfsArena *arena, PfsRef ref, size_t *length)
 
 	uint32_t	bytes = name != NULL ? pfs_load_acquire(&name->length) : 0;
 
-	if (name == NULL || bytes > PFS_NAME_MAX)
+	if (name == NULL || bytes > PFS_NAME_MAX ||
+		pfs_pool_at(pfs_pool_of(arena), ref, sizeof(*name) + bytes) == NULL)
 		return NULL;
 	*length = bytes;
 	return name->text;

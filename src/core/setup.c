@@ -69,7 +69,7 @@ gate_of(const PfsInstrument *instrument)
 	if (instrument->class == PFS_CLASS_WAIT &&
 		(instrument->kind == PFS_WAIT_PLAIN || instrument->kind == PFS_WAIT_SOCKET))
 		return PFS_GATE_CALLS | PFS_GATE_SOCKETS;
-	return class_gate[instrument->class];
+	return instrument->class < PFS_CLASSES ? class_gate[instrument->class] : 0;
 }
 
 void
@@ -86,7 +86,7 @@ pfs_refresh_gate(PfsArena *arena)
 			gate |= 1u << i;
 	}
 	if ((gate & PFS_WANTS(GLOBAL)) != 0)
-		for (uint32_t i = 0; i < arena->instrument_count; i++)
+		for (uint32_t i = 0; i < pfs_instrument_count(arena); i++)
 		{
 			PfsInstrument *instrument = pfs_instrument(arena, i);
 

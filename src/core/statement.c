@@ -372,8 +372,11 @@ static bool
 summarise(PfsSession *session, PfsStatement *statement, unsigned bucket)
 {
 	PfsStatementEvent *event = statement->event;
+	uint32_t	class = event->class;
 	PfsStatementCell *cell = pfs_cell(session->arena, session->thread, statement->scope,
-									  PFS_FAMILY_STATEMENTS, event->class, sizeof(*cell));
+									  PFS_FAMILY_STATEMENTS,
+									  class < session->arena->sizes.statement_classes ? class : 0,
+									  sizeof(*cell));
 
 	if (pfs_likely(cell != NULL))
 		pfs_statement_stat_add(&cell->stat, event->head.timer_wait, event->counter, event->used);
@@ -425,7 +428,7 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 		retire_event(session, statement);
 	pfs_seq_write_end(&thread->seq);
 	if (pfs_unlikely(sample) && event->digest > PFS_DIGEST_OTHERS && statement->place >= 0)
-		pfs_digest_sample(arena, event->digest, pfs_statement_text(event), event->text_length,
+		pfs_digest_sample(arena, event->digest, pfs_statement_text(event), pfs_text_length(arena, event),
 						  event->head.timer_wait, event->head.timer_end);
 	pfs_leave_recording(session);
 	release(session, statement);

@@ -51,12 +51,12 @@ typedef struct HeadRow
 	offsetof(HeadRow, nesting_type), 0}
 
 static void
-fill_head(HeadRow *row, const char *name)
+fill_head(HeadRow *row, PfsText name)
 {
 	static const char *const types[] = {NULL, "TRANSACTION", "STATEMENT", "WAIT"};
 	PfsEventHead *head = &row->head;
 
-	row->name = pfs_text_of_string(name);
+	row->name = name;
 	row->nesting_type = pfs_text_of_string(types[head->nesting_type < 4 ? head->nesting_type : 0]);
 	if (!head->timed)
 		head->timer_start = head->timer_end = head->timer_wait = 0;
@@ -157,7 +157,7 @@ emit_statement(PfsScan *scan, PfsStatementEvent *event, const char *text, const 
 
 	memset(&row, 0, sizeof(row));
 	row.head.head = event->head;
-	fill_head(&row.head, pfs_statement_instrument(arena, event->class)->name);
+	fill_head(&row.head, PFS_TEXT_OF(pfs_statement_instrument(arena, event->class)->name));
 	if (event->text_length > 0)
 		row.sql_text = (PfsText) {text, event->text_length, event->head.encoding};
 	if (event->message_length > 0)
@@ -186,8 +186,8 @@ scan_statement_slots(PfsScan *scan, PfsThread *thread, uint32_t first, uint32_t 
 	{
 		if (!pfs_statement_read(arena, thread, i, copy, bytes))
 			continue;
-		copy->text_length = pfs_min(copy->text_length, arena->sizes.sql_text_length);
-		copy->message_length = pfs_min(copy->message_length, (uint32_t) PFS_MESSAGE_LENGTH);
+		copy->text_length = pfs_text_length(arena, copy);
+		copy->message_length = pfs_message_length(copy);
 		if (is_row(scan, &copy->head, reset))
 			emit_statement(scan, copy, pfs_statement_text(copy),
 						   pfs_statement_text(copy) + arena->sizes.sql_text_length);
@@ -283,7 +283,7 @@ emit_transaction(PfsScan *scan, PfsTransactionEvent *event)
 
 	memset(&row, 0, sizeof(row));
 	row.head.head = event->head;
-	fill_head(&row.head, "transaction");
+	fill_head(&row.head, pfs_text_of_string("transaction"));
 	row.state = pfs_text_of_string(outcomes[event->outcome & 3]);
 	row.trx_id = event->trx_id;
 	if (event->gid_length > 0)
@@ -435,7 +435,7 @@ emit_wait(PfsScan *scan, PfsWaitEvent *event)
 
 	memset(&row, 0, sizeof(row));
 	row.head.head = event->head;
-	fill_head(&row.head, pfs_wait_instrument(scan->arena, event->wait)->name);
+	fill_head(&row.head, PFS_TEXT_OF(pfs_wait_instrument(scan->arena, event->wait)->name));
 	row.operation = pfs_text_of_string(words[event->operation < PFS_OPERATIONS ? event->operation : 0]);
 	row.instance = event->object.instance;
 	row.bytes = event->bytes > 0 ? (uint64_t) event->bytes : 0;

@@ -80,7 +80,7 @@ running_text(PfsScan *scan, PfsThread *thread, uint64_t thread_id)
 			copy->head.state == PFS_EVENT_RUNNING && copy->level == 0 &&
 			copy->head.thread_id == thread_id)
 			return (PfsText) {pfs_statement_text(copy),
-				pfs_min(copy->text_length, scan->arena->sizes.sql_text_length), copy->head.encoding};
+				pfs_text_length(scan->arena, copy), copy->head.encoding};
 	return (PfsText) {NULL, 0, -1};
 }
 
@@ -100,7 +100,7 @@ emit_thread(PfsScan *scan, PfsThread *thread)
 	class = pfs_thread_class(arena, copy->class);
 	memset(&row, 0, sizeof(row));
 	row.thread_id = copy->thread_id;
-	row.name = pfs_text_of_string(class->name);
+	row.name = PFS_TEXT_OF(class->name);
 	row.type = pfs_text_of_string(class->foreground ? "FOREGROUND" : "BACKGROUND");
 	row.processlist_id = copy->processlist_id;
 	row.user = pfs_text_of_name(arena, copy->user);

@@ -48,13 +48,10 @@ find_party(PfsArena *arena, PfsOff table, uint32_t rows, PfsRef user, PfsRef hos
 }
 
 static void
-count_connection(const PfsArena *arena, PfsOff table, uint32_t row, int change)
+count_connection(PfsParty *party, int change)
 {
-	PfsParty   *party;
-
-	if (row == 0)
+	if (party == NULL)
 		return;
-	party = pfs_party(arena, table, row - 1);
 	if (change > 0)
 		pfs_add(&party->total_connections, 1);
 	if (change > 0 || pfs_load(&party->current_connections) > 0)
@@ -65,14 +62,13 @@ count_connection(const PfsArena *arena, PfsOff table, uint32_t row, int change)
 static void
 count_account(PfsArena *arena, uint32_t account_row, int change)
 {
-	PfsParty   *account;
+	PfsParty   *account = pfs_account_of_link(arena, account_row);
 
-	if (account_row == 0)
+	if (account == NULL)
 		return;
-	account = pfs_party(arena, arena->accounts, account_row - 1);
-	count_connection(arena, arena->accounts, account_row, change);
-	count_connection(arena, arena->users, account->user_row, change);
-	count_connection(arena, arena->hosts, account->host_row, change);
+	count_connection(account, change);
+	count_connection(pfs_user_of_link(arena, pfs_load(&account->user_row)), change);
+	count_connection(pfs_host_of_link(arena, pfs_load(&account->host_row)), change);
 }
 
 static uint32_t

@@ -136,7 +136,7 @@ is_background(uint32 number, uint32 pid)
 		*background = (Background) {pid, CLASS_UNKNOWN};
 	if (background->class == CLASS_UNKNOWN)
 		is_somebody_unknown = true;
-	if (background->class >= pfs_arena->thread_class_count)
+	if (background->class >= pfs_thread_class_count(pfs_arena))
 		return false;
 	class = pfs_thread_class(pfs_arena, background->class);
 	return !class->foreground && pfs_load(&class->enabled);
@@ -250,11 +250,10 @@ static uint32
 account_of(const Subject *subject)
 {
 	uint32		row = subject->account_row;
-	const PfsParty *account;
+	const PfsParty *account = pfs_account_of_link(pfs_arena, row);
 
-	if (row == 0 || row > pfs_arena->sizes.accounts)
+	if (account == NULL)
 		return 0;
-	account = pfs_party(pfs_arena, pfs_arena->accounts, row - 1);
 	return account->used && account->user == subject->user && account->host == subject->host ? row : 0;
 }
 

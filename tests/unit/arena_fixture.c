@@ -568,7 +568,7 @@ table_truncate(PfsArena *arena, const char *name)
 {
 	const PfsTable *table = pfs_table_by_name(name);
 
-	return table->reset(arena, table);
+	return table->reset != NULL && table->reset(arena, table);
 }
 
 void
