@@ -15,6 +15,10 @@
 #include "core/timer.h"
 #include "core/wait.h"
 
+#ifdef PFS_ASSERTS
+void		(*pfs_inside_sequence) (PfsSeq *seq);
+#endif
+
 #define TEXT_RING_BYTES_PER_ROW 160 /* mean of real statements with room to spare */
 
 static PfsOff

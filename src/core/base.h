@@ -86,11 +86,19 @@ typedef uint32_t PfsSeq;
 
 #define PFS_READ_RETRIES 64
 
+#ifdef PFS_ASSERTS
+extern void (*pfs_inside_sequence) (PfsSeq *seq);	/* unit tests: a signal arrives here */
+#endif
+
 static inline void
 pfs_seq_write_begin(PfsSeq *seq)
 {
 	pfs_store(seq, pfs_load(seq) + 1);
 	__atomic_thread_fence(__ATOMIC_RELEASE);	/* pairs with the fence in pfs_seq_read_ok */
+#ifdef PFS_ASSERTS
+	if (pfs_load(&pfs_inside_sequence) != NULL)
+		pfs_load(&pfs_inside_sequence) (seq);
+#endif
 }
 
 static inline void

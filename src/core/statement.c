@@ -499,6 +499,39 @@ pfs_error_count(PfsSession *session, uint32_t error, bool handled, PfsTicks now)
 	pfs_leave_recording(session);
 }
 
+bool
+pfs_session_identity(PfsSession *session, PfsRef database, uint32_t database_id, int32_t encoding)
+{
+	PfsThread  *thread = session->thread;
+
+	if (!pfs_enter_recording(session))
+		return false;
+	pfs_seq_write_begin(&thread->identity);
+	pfs_store(&thread->database_id, database_id);
+	pfs_store(&thread->encoding, encoding);
+	if (database != 0)
+		pfs_store(&thread->database, database);
+	pfs_seq_write_end(&thread->identity);
+	pfs_leave_recording(session);
+	return true;
+}
+
+bool
+pfs_session_program(PfsSession *session, const char *program, size_t length)
+{
+	PfsThread  *thread = session->thread;
+
+	if (!pfs_enter_recording(session))
+		return false;
+	length = pfs_min(length, sizeof(thread->program) - 1);
+	pfs_seq_write_begin(&thread->identity);
+	pfs_copy_bytes(thread->program, program, length);
+	pfs_store(&thread->program[length], '\0');
+	pfs_seq_write_end(&thread->identity);
+	pfs_leave_recording(session);
+	return true;
+}
+
 PFS_HOT void
 pfs_session_state(PfsSession *session, PfsThreadState state, PfsTicks now)
 {

@@ -205,6 +205,8 @@ pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info)
 	thread = pfs_thread(arena, slot);
 	if (pfs_load(&thread->seq) & 1)
 		pfs_store(&thread->seq, pfs_load(&thread->seq) + 1);	/* predecessor died inside */
+	if (pfs_load(&thread->identity) & 1)
+		pfs_store(&thread->identity, pfs_load(&thread->identity) + 1);
 	fold_objects(arena, thread);	/* of a predecessor that could not */
 	locked = pfs_rollup_lock(arena, !info->hurried);
 	if (!locked && info->hurried)
@@ -215,6 +217,7 @@ pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info)
 		return NULL;
 	}
 	pfs_seq_write_begin(&thread->seq);
+	pfs_seq_write_begin(&thread->identity);
 	if (thread->thread_id != 0)
 		empty_slot(arena, thread);
 	describe(arena, thread, info);
@@ -229,6 +232,7 @@ pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info)
 	pfs_store(&thread->histogram_epoch, epoch);
 	pfs_store(&thread->thread_id, pfs_add_shared(&arena->next_thread_id, 1) + 1);
 	pfs_store(&thread->owner, info->pid);
+	pfs_seq_write_end(&thread->identity);
 	pfs_seq_write_end(&thread->seq);
 	if (locked)
 		pfs_rollup_unlock(arena);
@@ -252,9 +256,11 @@ pfs_thread_detach(PfsArena *arena, PfsThread *thread)
 	fold_objects(arena, thread);
 	locked = pfs_rollup_lock(arena, true);
 	pfs_seq_write_begin(&thread->seq);
+	pfs_seq_write_begin(&thread->identity);
 	if (locked)
 		empty_slot(arena, thread);
 	pfs_store(&thread->owner, 0);	/* without the lock the successor empties the slot */
+	pfs_seq_write_end(&thread->identity);
 	pfs_seq_write_end(&thread->seq);
 	if (locked)
 		pfs_rollup_unlock(arena);

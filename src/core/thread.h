@@ -97,7 +97,7 @@ typedef enum PfsThreadState
 
 typedef struct PfsThread
 {
-	PfsSeq		seq;			/* odd while the owner writes anything below */
+	PfsSeq		seq;			/* odd while the owner records: anything below, busy */
 	uint32_t	owner;			/* pid; 0 = free */
 	uint64_t	thread_id;		/* never reused; 0 = free */
 	uint64_t	processlist_id;	/* pid of a foreground thread, 0 = background */
@@ -114,6 +114,8 @@ typedef struct PfsThread
 	uint8_t		instrumented;	/* writers: attach, UPDATE threads */
 	uint8_t		history;		/* the same */
 	uint8_t		spare;
+	PfsSeq		identity;		/* odd while what stands above, or the program, changes */
+	PfsRef		schema;			/* present one of the session: keeps its name, see names.h */
 	char		program[64];	/* application name */
 
 	PFS_ALIGNED uint64_t event_id;	/* last one given out */
