@@ -17,6 +17,7 @@
 
 #ifdef PFS_ASSERTS
 void		(*pfs_inside_sequence) (PfsSeq *seq);
+void		(*pfs_inside_gate) (void);
 #endif
 
 #define TEXT_RING_BYTES_PER_ROW 160 /* mean of real statements with room to spare */

@@ -108,6 +108,18 @@ typedef struct PfsObjectRows
 	uint32_t	free;			/* first row given back + 1; writer: holder of the lock */
 } PfsObjectRows;
 
+/* What is wanted, in one word with the number of its changes: written by all, together, by CAS. */
+#define PFS_GATE_WORD \
+	union \
+	{ \
+		PFS_ALIGNED uint64_t gate_word; \
+		struct \
+		{ \
+			uint32_t	gate;		/* PFS_GATE_*: what consumers and instruments leave wanted */ \
+			uint32_t	gate_changes; \
+		}; \
+	}
+
 typedef struct PfsArena
 {
 	uint64_t	magic;
@@ -157,7 +169,7 @@ typedef struct PfsArena
 	uint32_t	table_head_count;
 
 	/* the switchboard: read by every hook, written by UPDATE and TRUNCATE only */
-	PFS_ALIGNED uint32_t gate;	/* PFS_GATE_*: what the consumers and instruments leave wanted */
+	PFS_GATE_WORD;
 	uint32_t	consumers;		/* bit per consumer, as set */
 	union
 	{

@@ -59,6 +59,16 @@ pfs_cas64(uint64_t *word, uint64_t *expected, uint64_t desired)
 									   __ATOMIC_ACQUIRE);
 }
 
+/* Sets or clears bits of a word with several writers. */
+static inline void
+pfs_set_bits(uint32_t *word, uint32_t bits, bool on)
+{
+	if (on)
+		__atomic_fetch_or(word, bits, __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_and(word, ~bits, __ATOMIC_RELEASE);
+}
+
 static inline void
 pfs_raise_to(uint64_t *word, uint64_t value)
 {
@@ -87,7 +97,9 @@ typedef uint32_t PfsSeq;
 #define PFS_READ_RETRIES 64
 
 #ifdef PFS_ASSERTS
-extern void (*pfs_inside_sequence) (PfsSeq *seq);	/* unit tests: a signal arrives here */
+/* Unit tests: a signal arrives here; another process is faster. */
+extern void (*pfs_inside_sequence) (PfsSeq *seq);
+extern void (*pfs_inside_gate) (void);
 #endif
 
 static inline void
