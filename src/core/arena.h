@@ -131,7 +131,9 @@ typedef struct PfsArena
 	PfsOff		thread_classes;
 	PfsOff		actors;
 	PfsOff		objects;
-	PfsOff		names;
+	PfsOff		names;			/* heads of the kept ones, see names.h */
+	PfsOff		kept_names;
+	PfsOff		passing_names;
 	PfsOff		global;			/* PfsAggregate */
 	PfsOff		accounts;
 	PfsOff		users;
@@ -150,6 +152,7 @@ typedef struct PfsArena
 	PfsOff		file_heads;
 	PfsOff		tables;
 	PfsOff		table_heads;
+	PfsOff		table_names;	/* PfsTableNames, by row */
 	PfsOff		pool;
 
 	/* strides and sub-offsets that follow from the sizes */
@@ -167,6 +170,7 @@ typedef struct PfsArena
 	uint32_t	digest_head_count;	/* power of two */
 	uint32_t	file_head_count;	/* the same */
 	uint32_t	table_head_count;
+	uint32_t	kept_name_units;
 
 	/* the switchboard: read by every hook, written by UPDATE and TRUNCATE only */
 	PFS_GATE_WORD;
@@ -208,6 +212,8 @@ typedef struct PfsArena
 	uint32_t	spare;
 	uint64_t	moves_begun;	/* roll-ups of parents under the lock */
 	uint64_t	moves_done;
+	uint64_t	kept_names_used;	/* units */
+	uint32_t	names_lock;		/* 1 while somebody adds a passing name; writers: all, by CAS */
 	PFS_ALIGNED uint64_t digest_alloc;	/* generation << 32 | entries handed out */
 	PfsObjectRows object_rows[2];	/* files, tables: PfsObjectMap */
 	PFS_ALIGNED uint64_t loss[PFS_LOSSES];

@@ -1,7 +1,7 @@
 /*
  * pool.h
  *		Chunks of memory for everything whose number is not known at start: statistics cells,
- *		histogram pages, texts, names.
+ *		histogram pages, texts.
  *
  * Lock-free, so that the hot path may claim a cell on its first event of a kind.  A chunk is
  * named by PfsRef, its distance from the pool's start in units of 64 bytes; 0 is "none".

@@ -136,12 +136,12 @@ static const PfsColumn statement_columns[] = {
 PFS_GROUP(statement_group, statement_columns);
 
 static void
-fill_object(const PfsArena *arena, StatementRow *row, PfsRef object)
+fill_object(const PfsArena *arena, StatementRow *row, PfsRef object, PfsNameCopy *copy)
 {
 	unsigned	type;
 
 	row->object_schema.encoding = row->object_name.encoding = -1;
-	if (pfs_routine_parts(arena, object, &type, &row->object_schema.data,
+	if (pfs_routine_parts(arena, object, copy, &type, &row->object_schema.data,
 						  &row->object_schema.length, &row->object_name.data,
 						  &row->object_name.length))
 		row->object_type = pfs_text_of_string(pfs_object_type_name(type));
@@ -152,6 +152,8 @@ static void
 emit_statement(PfsScan *scan, PfsStatementEvent *event, const char *text, const char *message)
 {
 	PfsArena   *arena = scan->arena;
+	PfsNameCopy schema;
+	PfsNameCopy object;
 	StatementRow row;
 	const void *parts[] = {&row};
 
@@ -163,8 +165,9 @@ emit_statement(PfsScan *scan, PfsStatementEvent *event, const char *text, const 
 	if (event->message_length > 0)
 		row.message = (PfsText) {message, event->message_length, event->head.encoding};
 	row.digest_text = pfs_read_digest_text(scan, event->digest, event->digest_generation, row.sha);
-	row.schema = pfs_text_of_name(arena, event->schema);
-	fill_object(arena, &row, event->object);
+	if (pfs_name_copy(arena, event->schema, &schema))
+		row.schema = (PfsText) {schema.text, schema.length, -1};
+	fill_object(arena, &row, event->object, &object);
 	row.sqlstate = event->sqlstate;
 	for (int i = 0; i < PFS_COUNTERS; i++)
 		row.counter[i] = pfs_statement_counter(event, i);
@@ -394,29 +397,29 @@ PFS_GROUP(wait_group, wait_columns);
 
 /* Names of a file's or table's row, if it is still that one. */
 static void
-fill_row_names(const PfsArena *arena, const PfsWaitEvent *event, WaitRow *row, char *path)
+fill_file_name(const PfsArena *arena, const PfsWaitEvent *event, WaitRow *row, char *path)
 {
-	bool		is_file = event->object.type == PFS_WAIT_OBJECT_FILE;
-	PfsObjectRow *object = pfs_object_row(arena, is_file ? PFS_MAP_FILES : PFS_MAP_TABLES,
-										  event->object.id[0], event->object.id[1]);
-	unsigned	type;
+	PfsObjectRow *file = pfs_object_row(arena, PFS_MAP_FILES, event->object.id[0], event->object.id[1]);
+	size_t		length;
 
-	if (object == NULL)
+	if (file == NULL)
 		return;
-	if (is_file)
-	{
-		size_t		length = pfs_min((size_t) pfs_load(&object->key_length),
-									 (size_t) PFS_OBJECT_KEY_LENGTH);
-
-		pfs_copy_bytes(path, object->key, length);
-		path[length] = '\0';
+	length = pfs_min((size_t) pfs_load(&file->key_length), (size_t) PFS_OBJECT_KEY_LENGTH);
+	pfs_copy_bytes(path, file->key, length);
+	pfs_fence();
+	if (pfs_load(&file->use) == event->object.id[1])
 		row->object_name = (PfsText) {path, length, -1};
+}
+
+static void
+fill_table_name(const PfsArena *arena, const PfsWaitEvent *event, WaitRow *row, PfsTableNames *names)
+{
+	if (!pfs_table_names_read(arena, event->object.id[0], event->object.id[1], names))
 		return;
-	}
-	pfs_routine_parts(arena, pfs_load(&object->name), &type, &row->object_schema.data,
-					  &row->object_schema.length, &row->object_name.data, &row->object_name.length);
-	row->object_schema.encoding = row->object_name.encoding = -1;
-	row->index_name = pfs_text_of_name(arena, pfs_load(&object->index));
+	row->object_schema = PFS_TEXT_OF(names->schema);
+	row->object_name = PFS_TEXT_OF(names->table);
+	if (names->index[0] != '\0')
+		row->index_name = PFS_TEXT_OF(names->index);
 }
 
 static void
@@ -428,7 +431,8 @@ emit_wait(PfsScan *scan, PfsWaitEvent *event)
 #include "core/operations.def"
 #undef PFS_OPERATION
 	};
-	char		path[PFS_OBJECT_KEY_LENGTH + 1];
+	char		path[PFS_OBJECT_KEY_LENGTH];
+	PfsTableNames names;
 	PfsHostObject lock = {0};
 	WaitRow		row;
 	const void *parts[] = {&row};
@@ -441,8 +445,10 @@ emit_wait(PfsScan *scan, PfsWaitEvent *event)
 	row.bytes = event->bytes > 0 ? (uint64_t) event->bytes : 0;
 	if (event->object.type < PFS_LENGTH(types))
 		row.object_type = pfs_text_of_string(types[event->object.type]);
-	if (event->object.type == PFS_WAIT_OBJECT_FILE || event->object.type == PFS_WAIT_OBJECT_TABLE)
-		fill_row_names(scan->arena, event, &row, path);
+	if (event->object.type == PFS_WAIT_OBJECT_FILE)
+		fill_file_name(scan->arena, event, &row, path);
+	else if (event->object.type == PFS_WAIT_OBJECT_TABLE)
+		fill_table_name(scan->arena, event, &row, &names);
 	else if (event->object.type == PFS_WAIT_OBJECT_LOCK && pfs_host_lock_object != NULL)
 	{
 		pfs_host_lock_object(&event->object, &lock);

@@ -177,6 +177,7 @@ describe(PfsArena *arena, PfsThread *thread, const PfsThreadInfo *info)
 	pfs_store(&thread->database, name_of(arena, info->database));
 	pfs_store(&thread->database_id, info->database_id);
 	pfs_store(&thread->encoding, info->encoding);
+	pfs_store(&thread->schema, 0);
 	pfs_store(&thread->connection_type, info->connection_type);
 	program_length = pfs_min(program_length, sizeof(thread->program) - 1);
 	pfs_zero_words(thread->program, sizeof(thread->program));

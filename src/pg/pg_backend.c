@@ -262,6 +262,23 @@ register_invalidation(void)
 	registered_pid = MyProcPid;
 }
 
+/* The name of the session's schema: does not give way as long as it is that. */
+static PfsRef
+hold_schema(const char *name)
+{
+	PfsRef		ref = 0;
+
+	for (int tries = 0; tries < 3 && name != NULL; tries++)
+	{
+		ref = pfs_passing_name(pfs_arena, name, strlen(name));
+		pfs_store(&pfs_session.thread->schema, ref);
+		pfs_fence();			/* pairs with the lock of who looks for a name to give way */
+		if (ref == 0 || pfs_name_is_alive(pfs_arena, ref))
+			break;
+	}
+	return ref;
+}
+
 PFS_HOT PfsRef
 pfs_pg_current_schema(void)
 {
@@ -281,7 +298,7 @@ pfs_pg_current_schema(void)
 	path = fetch_search_path(false);
 	if (path != NIL)
 		name = get_namespace_name(linitial_oid(path));
-	schema_name = name != NULL ? pfs_name(pfs_arena, name, strlen(name)) : 0;
+	schema_name = hold_schema(name);
 	schema_path = namespace_search_path;
 	schema_user = GetUserId();
 	list_free(path);

@@ -73,7 +73,7 @@ record(World *world, int i)
 		if (i == 0)
 			record_waits(session, (int) id % 2);
 		pfs_statement_message_set(session, statement, text, 20);
-		pfs_store(&statement->event->schema, pfs_name(arena, "public", 6));
+		pfs_store(&statement->event->schema, pfs_passing_name(arena, "public", 6));
 		pfs_store(&statement->event->object,
 				  pfs_routine_name(arena, PFS_OBJECT_FUNCTION, "shop", "f"));
 		pfs_statement_close(session, statement, FIXTURE_START + (1ull << (id * 5)));
