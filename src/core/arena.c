@@ -23,6 +23,14 @@ void		(*pfs_inside_gate) (void);
 #define TEXT_RING_BYTES_PER_ROW 160 /* mean of real statements with room to spare */
 #define NAMES_OF_DATABASES 256	/* and for long names of users and hosts */
 
+#define POOL_OF_A_THREAD 24576
+#define POOL_OF_A_LEAN_THREAD 6144
+#define POOL_OF_A_DIGEST 768	/* text, sample, histogram, and what its statements waited for */
+#define POOL_OF_ALL (1024 * 1024)
+#define CELLS_OF_A_THREAD 24	/* of digests, while all threads have as many */
+#define WAITS_OF_A_DIGEST 4
+#define SMALLEST_SHARE 256
+
 static PfsOff
 place(PfsOff *end, uint64_t bytes)
 {
@@ -78,6 +86,9 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->digest_head_count = power_of_two(s->digests);
 	a->file_head_count = power_of_two(s->files);
 	a->table_head_count = power_of_two(s->tables);
+	a->share_limit[PFS_SHARE_DIGEST_CELLS] = pfs_max(SMALLEST_SHARE, CELLS_OF_A_THREAD *
+													 (s->threads - s->lean_threads));
+	a->share_limit[PFS_SHARE_DIGEST_WAITS] = pfs_max(SMALLEST_SHARE, WAITS_OF_A_DIGEST * s->digests);
 	a->kept_name_units = s->users + s->hosts + NAMES_OF_DATABASES;
 
 	a->instruments = place(&end, s->instruments * sizeof(PfsInstrument));
@@ -110,6 +121,35 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->table_names = place(&end, (uint64_t) s->tables * sizeof(PfsTableNames));
 	a->pool = place(&end, pfs_pool_size(s->pool_bytes));
 	a->bytes = PFS_ALIGN_UP(end, PFS_CACHE_LINE);
+}
+
+uint64_t
+pfs_pool_default(const PfsSizes *s)
+{
+	return (uint64_t) (s->threads - s->lean_threads) * POOL_OF_A_THREAD +
+		(uint64_t) s->lean_threads * POOL_OF_A_LEAN_THREAD +
+		(uint64_t) s->digests * POOL_OF_A_DIGEST + POOL_OF_ALL;
+}
+
+PfsRef
+pfs_share_alloc(PfsArena *arena, PfsShare share, size_t bytes)
+{
+	PfsRef		ref = 0;
+
+	if (pfs_add_shared(&arena->share_used[share], 1) < arena->share_limit[share])
+		ref = pfs_pool_alloc(pfs_pool_of(arena), bytes);
+	if (ref == 0)
+		pfs_add_shared(&arena->share_used[share], (uint32_t) -1);
+	return ref;
+}
+
+void
+pfs_share_free(PfsArena *arena, PfsShare share, PfsRef ref, size_t bytes)
+{
+	if (ref == 0)
+		return;
+	pfs_pool_free(pfs_pool_of(arena), ref, bytes);
+	pfs_add_shared(&arena->share_used[share], (uint32_t) -1);
 }
 
 size_t
@@ -179,9 +219,9 @@ pfs_arena_part(const PfsArena *a, int number, PfsArenaPart *part)
 		sizeof(uint16_t), 0},
 		{"file_instances", "Files and their I/O", s->files, sizeof(PfsObjectRow), 0},
 		{"(table_instances)", "Tables and indexes and their I/O", s->tables, sizeof(PfsObjectRow), 0},
-		{"(table_names)", "Names of tables and indexes", s->tables, sizeof(PfsTableNames), 0},
 		{"(object_hash)", "Heads of the hashes of files and tables",
 		a->file_head_count + a->table_head_count, sizeof(uint32_t), 0},
+		{"(table_names)", "Names of tables and indexes", s->tables, sizeof(PfsTableNames), 0},
 		{"(pool)", "Cells, histogram pages, texts", pfs_pool_of(a)->units, PFS_POOL_UNIT, 0},
 	};
 

@@ -100,6 +100,17 @@ typedef struct PfsLongRing
 	PFS_ALIGNED uint64_t next;	/* next unclaimed position; writers: all, by addition */
 } PfsLongRing;
 
+/*
+ * What takes room in the pool as statements differ has a share of it, so that the rest stays for what
+ * cannot do without: new sessions, rows of digests.
+ */
+typedef enum PfsShare
+{
+	PFS_SHARE_DIGEST_CELLS,		/* of threads; without one numbers go straight to the row */
+	PFS_SHARE_DIGEST_WAITS,		/* rows (digest, wait) */
+	PFS_SHARES
+} PfsShare;
+
 /* Which rows of a map of objects are taken, see object.c. */
 typedef struct PfsObjectRows
 {
@@ -171,6 +182,7 @@ typedef struct PfsArena
 	uint32_t	file_head_count;	/* the same */
 	uint32_t	table_head_count;
 	uint32_t	kept_name_units;
+	uint32_t	share_limit[PFS_SHARES];	/* chunks */
 
 	/* the switchboard: read by every hook, written by UPDATE and TRUNCATE only */
 	PFS_GATE_WORD;
@@ -212,6 +224,7 @@ typedef struct PfsArena
 	uint32_t	spare;
 	uint64_t	moves_begun;	/* roll-ups of parents under the lock */
 	uint64_t	moves_done;
+	uint32_t	share_used[PFS_SHARES];
 	uint64_t	kept_names_used;	/* units */
 	uint32_t	names_lock;		/* 1 while somebody adds a passing name; writers: all, by CAS */
 	PFS_ALIGNED uint64_t digest_alloc;	/* generation << 32 | entries handed out */
@@ -226,6 +239,13 @@ typedef struct PfsArena
 } PfsArena;
 
 #define PFS_ARENA_MAGIC UINT64_C(0x5046530100000001)
+
+/* What the pool must hold by default. */
+extern uint64_t pfs_pool_default(const PfsSizes *sizes);
+
+/* Chunks of a share; 0: it is used up, or the pool is. */
+extern PfsRef pfs_share_alloc(PfsArena *arena, PfsShare share, size_t bytes);
+extern void pfs_share_free(PfsArena *arena, PfsShare share, PfsRef ref, size_t bytes);
 
 /* Bytes needed for these sizes. */
 extern size_t pfs_arena_size(const PfsSizes *sizes);

@@ -383,7 +383,7 @@ claim_cell(PfsArena *arena, PfsThread *thread, uint64_t query_id)
 		fold_cell(arena, thread, first);
 		return first;
 	}
-	ref = pfs_pool_alloc(pfs_pool_of(arena), sizeof(PfsDigestCell));
+	ref = pfs_share_alloc(arena, PFS_SHARE_DIGEST_CELLS, sizeof(PfsDigestCell));
 	if (ref == 0)
 	{
 		first = first != NULL ? first : second;
@@ -395,7 +395,7 @@ claim_cell(PfsArena *arena, PfsThread *thread, uint64_t query_id)
 	return pfs_pool_at(pfs_pool_of(arena), ref, sizeof(PfsDigestCell));
 }
 
-/* The pool is full and the thread has no cell there: straight into the row. */
+/* There is no room for a cell, and the thread has none there: straight into the row. */
 static void
 add_to_row(PfsArena *arena, uint32_t number, const PfsStatementEvent *event, unsigned bucket)
 {
@@ -543,7 +543,7 @@ pfs_digest_fold_thread(PfsArena *arena, PfsThread *thread)
 			continue;
 		fold_cell(arena, thread, cell);
 		pfs_store(&thread->digest_cell[place], 0);
-		pfs_pool_free(pfs_pool_of(arena), ref, sizeof(PfsDigestCell));
+		pfs_share_free(arena, PFS_SHARE_DIGEST_CELLS, ref, sizeof(PfsDigestCell));
 	}
 	pfs_seq_write_end(&thread->seq);
 }

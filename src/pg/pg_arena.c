@@ -74,9 +74,7 @@ resolve_sizes(void)
 	if (pfs_guc_memory_pool_size >= 0)
 		sizes.pool_bytes = (uint64) pfs_guc_memory_pool_size * 1024;
 	else
-		sizes.pool_bytes = (uint64) (sizes.threads - sizes.lean_threads) * 24 * 1024 +
-			(uint64) sizes.lean_threads * 6 * 1024 + (uint64) sizes.digests * 640 +
-			1024 * 1024;
+		sizes.pool_bytes = pfs_pool_default(&sizes);
 	return sizes;
 }
 
