@@ -29,7 +29,8 @@ void		(*pfs_inside_gate) (void);
 #define POOL_OF_ALL (1024 * 1024)
 #define CELLS_OF_A_THREAD 24	/* of digests, while all threads have as many */
 #define WAITS_OF_A_DIGEST 4
-#define SMALLEST_SHARE 256
+#define FEWEST_CELLS 256
+#define FEWEST_WAITS 4096
 
 static PfsOff
 place(PfsOff *end, uint64_t bytes)
@@ -86,9 +87,9 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->digest_head_count = power_of_two(s->digests);
 	a->file_head_count = power_of_two(s->files);
 	a->table_head_count = power_of_two(s->tables);
-	a->share_limit[PFS_SHARE_DIGEST_CELLS] = pfs_max(SMALLEST_SHARE, CELLS_OF_A_THREAD *
+	a->share_limit[PFS_SHARE_DIGEST_CELLS] = pfs_max(FEWEST_CELLS, CELLS_OF_A_THREAD *
 													 (s->threads - s->lean_threads));
-	a->share_limit[PFS_SHARE_DIGEST_WAITS] = pfs_max(SMALLEST_SHARE, WAITS_OF_A_DIGEST * s->digests);
+	a->share_limit[PFS_SHARE_DIGEST_WAITS] = pfs_max(FEWEST_WAITS, WAITS_OF_A_DIGEST * s->digests);
 	a->kept_name_units = s->users + s->hosts + NAMES_OF_DATABASES;
 
 	a->instruments = place(&end, s->instruments * sizeof(PfsInstrument));
