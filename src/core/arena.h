@@ -187,6 +187,7 @@ typedef struct PfsArena
 	/* the switchboard: read by every hook, written by UPDATE and TRUNCATE only */
 	PFS_GATE_WORD;
 	uint32_t	consumers;		/* bit per consumer, as set */
+	uint32_t	clock_state;	/* PfsClockState, see clock.h; writers: all, by CAS */
 	union
 	{
 		struct
@@ -205,6 +206,9 @@ typedef struct PfsArena
 	uint64_t	sample_age_ticks;
 	int64_t		wall_time;		/* host's calendar time ... */
 	uint64_t	wall_ticks;		/* ... at these ticks; renewed by the host under its setup lock */
+	uint64_t	clock_ticks;	/* the clocks have parted: ticks ... */
+	uint64_t	clock_ns;		/* ... at this time of the system's clock */
+	uint32_t	wall_clock_state;	/* clock_state when wall_time was taken */
 
 	/* registration; written at start only */
 	uint32_t	instrument_count;
@@ -226,6 +230,9 @@ typedef struct PfsArena
 	uint64_t	moves_done;
 	uint32_t	share_used[PFS_SHARES];
 	uint64_t	kept_names_used;	/* units */
+	uint64_t	clock_last_cycles;	/* both clocks when they were last compared ... */
+	uint64_t	clock_last_ns;
+	uint32_t	clock_busy;		/* ... 1 while somebody does it; writers: all, by CAS */
 	uint32_t	names_lock;		/* 1 while somebody adds a passing name; writers: all, by CAS */
 	PFS_ALIGNED uint64_t digest_alloc;	/* generation << 32 | entries handed out */
 	PfsObjectRows object_rows[2];	/* files, tables: PfsObjectMap */

@@ -552,7 +552,7 @@ typedef struct SetupTimerRow
 
 static const PfsColumn setup_timer_columns[] = {
 	{"name", "Class of instruments", PFS_COLUMN_TEXT, offsetof(SetupTimerRow, name), PFS_COLUMN_KEY},
-	{"timer_name", "Timer in use; chosen at start, see performance_timers", PFS_COLUMN_TEXT,
+	{"timer_name", "Timer in use; chosen at start, see performance_timers; NANOSECOND when CYCLE has parted from the system clock", PFS_COLUMN_TEXT,
 	offsetof(SetupTimerRow, timer), 0},
 };
 PFS_GROUP(setup_timer_group, setup_timer_columns);

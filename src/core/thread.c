@@ -4,6 +4,7 @@
  */
 #include "core/thread.h"
 
+#include "core/clock.h"
 #include "core/digest.h"
 #include "core/digest_wait.h"
 #include "core/names.h"
@@ -204,6 +205,7 @@ pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info)
 		return NULL;
 	}
 	thread = pfs_thread(arena, slot);
+	pfs_clock_follow(arena);
 	if (pfs_load(&thread->seq) & 1)
 		pfs_store(&thread->seq, pfs_load(&thread->seq) + 1);	/* predecessor died inside */
 	if (pfs_load(&thread->identity) & 1)

@@ -4,6 +4,7 @@
  */
 #include "core/wait.h"
 
+#include "core/clock.h"
 #include "core/digest_wait.h"
 #include "core/history.h"
 #include "core/rollup.h"
@@ -225,6 +226,7 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 	const PfsInstrument *instrument = pfs_wait_instrument(arena, wait);
 	bool		busy = session->busy;
 
+	pfs_clock_follow(arena);
 	/* a signal handler in the middle would leave a mixture of its wait and ours */
 	session->busy = true;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);

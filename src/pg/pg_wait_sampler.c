@@ -14,6 +14,7 @@
  */
 #include "postgres.h"
 
+#include "core/clock.h"
 #include "core/rollup.h"
 #include "core/setup.h"
 #include "core/timer.h"
@@ -299,9 +300,10 @@ static void
 look(void)
 {
 	PfsTicks	now = pfs_now();
-	PfsTicks	elapsed = now - last_look;
+	PfsTicks	elapsed = now > last_look ? now - last_look : 0;
 	uint64		settle_ms = Min(SETTLE_MS, SETTLE_LOOKS * (uint64) pfs_guc_wait_sample_period);
 
+	pfs_clock_look(pfs_arena, now);
 	if ((was_truncated() || is_due(last_settled, now, settle_ms)) && settle(false))
 		last_settled = now;
 	if (was_truncated())
