@@ -129,13 +129,16 @@ test_refused(void)
 {
 	PfsArena *arena = fixture_arena(NULL);
 	PfsSession *session = fixture_attach(arena, 0, "ada", "[local]");
+	Rows *rows;
 
 	session->busy = true;
 	ok(!pfs_session_identity(session, 0, 7, 8), "no identity inside a recording");
 	ok(!pfs_session_program(session, "another", 7), "nor a program's name");
 	session->busy = false;
 	is_u64(loss_of(arena, PFS_LOSS_LOCKER), 2, "both are counted");
-	is_str(row_text(rows_of(arena, "threads"), 0, "application_name"), "unit", "and not stored");
+	rows = rows_of(arena, "threads");
+	is_str(row_text(rows, 0, "application_name"), "unit", "and not stored");
+	rows_free(rows);
 	fixture_detach(session);
 	fixture_free(arena);
 }

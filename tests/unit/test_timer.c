@@ -104,6 +104,7 @@ check_parted(const char *what, int64_t cycles)
 	PfsTicks expected = START_CYCLES + 10 * HERTZ;
 	PfsTicks now;
 	uint32_t changes = arena->setup_changes;
+	Rows *rows;
 
 	ok(!parted(arena, ns, 9, 9 * HERTZ), "%s: as long as it agrees it stays", what);
 	ok(parted(arena, ns, 10, cycles), "and then it goes");
@@ -116,8 +117,9 @@ check_parted(const char *what, int64_t cycles)
 	is_u64((uint64_t) pfs_ticks_to_ps(HERTZ), UINT64_C(1000000000000), "ticks mean what they meant");
 	is_u64(table_number(arena, "status", "variable_name", "clock_parted", "variable_value"), 1,
 		   "status says so");
-	is_str(row_text(rows_of(arena, "setup_timers"), 0, "timer_name"), "NANOSECOND",
-		   "so does setup_timers");
+	rows = rows_of(arena, "setup_timers");
+	is_str(row_text(rows, 0, "timer_name"), "NANOSECOND", "so does setup_timers");
+	rows_free(rows);
 	ok(pfs_timer_measure(PFS_TIMER_CYCLE).frequency == 0 && pfs_timer.why_no_cycle != NULL,
 	   "and performance_timers knows why");
 	fixture_free(arena);
