@@ -69,7 +69,7 @@ bump(PfsPool *pool, uint32_t units)
 
 	do
 	{
-		if (next < PFS_POOL_FIRST || next > pool->units - units)
+		if (next < PFS_POOL_FIRST || next > pool->units || units > pool->units - next)
 			return 0;
 	}
 	while (!pfs_cas64(&pool->next_unit, &next, next + units));
