@@ -170,7 +170,7 @@ COMMENT ON FOREIGN TABLE performance_schema.setup_timers IS
 COMMENT ON COLUMN performance_schema.setup_timers.name IS
 	'Class of instruments';
 COMMENT ON COLUMN performance_schema.setup_timers.timer_name IS
-	'Timer in use; chosen at start, see performance_timers';
+	'Timer in use; chosen at start, see performance_timers; NANOSECOND when CYCLE has parted from the system clock';
 
 CREATE FOREIGN TABLE performance_schema.performance_timers (
 	timer_name text,

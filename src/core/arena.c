@@ -15,7 +15,22 @@
 #include "core/timer.h"
 #include "core/wait.h"
 
+#ifdef PFS_ASSERTS
+void		(*pfs_inside_sequence) (PfsSeq *seq);
+void		(*pfs_inside_gate) (void);
+#endif
+
 #define TEXT_RING_BYTES_PER_ROW 160 /* mean of real statements with room to spare */
+#define NAMES_OF_DATABASES 256	/* and for long names of users and hosts */
+
+#define POOL_OF_A_THREAD 24576
+#define POOL_OF_A_LEAN_THREAD 6144
+#define POOL_OF_A_DIGEST 768	/* text, sample, histogram, and what its statements waited for */
+#define POOL_OF_ALL (1024 * 1024)
+#define CELLS_OF_A_THREAD 24	/* of digests, while all threads have as many */
+#define WAITS_OF_A_DIGEST 4
+#define FEWEST_CELLS 256
+#define FEWEST_WAITS 4096
 
 static PfsOff
 place(PfsOff *end, uint64_t bytes)
@@ -72,12 +87,18 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->digest_head_count = power_of_two(s->digests);
 	a->file_head_count = power_of_two(s->files);
 	a->table_head_count = power_of_two(s->tables);
+	a->share_limit[PFS_SHARE_DIGEST_CELLS] = pfs_max(FEWEST_CELLS, CELLS_OF_A_THREAD *
+													 (s->threads - s->lean_threads));
+	a->share_limit[PFS_SHARE_DIGEST_WAITS] = pfs_max(FEWEST_WAITS, WAITS_OF_A_DIGEST * s->digests);
+	a->kept_name_units = s->users + s->hosts + NAMES_OF_DATABASES;
 
 	a->instruments = place(&end, s->instruments * sizeof(PfsInstrument));
 	a->thread_classes = place(&end, s->thread_classes * sizeof(PfsThreadClass));
 	a->actors = place(&end, s->actors * sizeof(PfsActor));
 	a->objects = place(&end, s->objects * sizeof(PfsObject));
 	a->names = place(&end, PFS_NAME_HEADS * sizeof(uint32_t));
+	a->kept_names = place(&end, (uint64_t) a->kept_name_units * PFS_NAME_UNIT);
+	a->passing_names = place(&end, PFS_PASSING_NAMES * sizeof(PfsPassingName));
 	a->global = place(&end, a->account_bytes + PFS_BUCKETS * sizeof(uint64_t));
 	a->accounts = place(&end, (uint64_t) s->accounts * a->account_bytes);
 	a->users = place(&end, (uint64_t) s->users * a->account_bytes);
@@ -98,8 +119,38 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->tables = place(&end, (uint64_t) s->tables * sizeof(PfsObjectRow));
 	a->file_heads = place(&end, a->file_head_count * sizeof(uint32_t));
 	a->table_heads = place(&end, a->table_head_count * sizeof(uint32_t));
+	a->table_names = place(&end, (uint64_t) s->tables * sizeof(PfsTableNames));
 	a->pool = place(&end, pfs_pool_size(s->pool_bytes));
 	a->bytes = PFS_ALIGN_UP(end, PFS_CACHE_LINE);
+}
+
+uint64_t
+pfs_pool_default(const PfsSizes *s)
+{
+	return (uint64_t) (s->threads - s->lean_threads) * POOL_OF_A_THREAD +
+		(uint64_t) s->lean_threads * POOL_OF_A_LEAN_THREAD +
+		(uint64_t) s->digests * POOL_OF_A_DIGEST + POOL_OF_ALL;
+}
+
+PfsRef
+pfs_share_alloc(PfsArena *arena, PfsShare share, size_t bytes)
+{
+	PfsRef		ref = 0;
+
+	if (pfs_add_shared(&arena->share_used[share], 1) < arena->share_limit[share])
+		ref = pfs_pool_alloc(pfs_pool_of(arena), bytes);
+	if (ref == 0)
+		pfs_add_shared(&arena->share_used[share], (uint32_t) -1);
+	return ref;
+}
+
+void
+pfs_share_free(PfsArena *arena, PfsShare share, PfsRef ref, size_t bytes)
+{
+	if (ref == 0)
+		return;
+	pfs_pool_free(pfs_pool_of(arena), ref, bytes);
+	pfs_add_shared(&arena->share_used[share], (uint32_t) -1);
 }
 
 size_t
@@ -138,8 +189,11 @@ pfs_arena_part(const PfsArena *a, int number, PfsArenaPart *part)
 		{"setup_threads", "Thread classes", s->thread_classes, sizeof(PfsThreadClass), 0},
 		{"setup_actors", "Actor rules", s->actors, sizeof(PfsActor), 0},
 		{"setup_objects", "Object rules", s->objects, sizeof(PfsObject), 0},
-		{"(name_hash)", "Heads of the name hash; the names are in the pool", PFS_NAME_HEADS,
+		{"(name_hash)", "Heads of the hash of names of users, hosts and databases", PFS_NAME_HEADS,
 		sizeof(uint32_t), 0},
+		{"(names)", "Names of users, hosts and databases", a->kept_name_units, PFS_NAME_UNIT, 0},
+		{"(passing_names)", "Names of schemas and routines; the oldest give way", PFS_PASSING_NAMES,
+		sizeof(PfsPassingName), 0},
 		{"(global)", "Global summaries and the global histogram", 1,
 		a->account_bytes + PFS_BUCKETS * sizeof(uint64_t), 0},
 		{"accounts", "Accounts and their summaries' directories", s->accounts, a->account_bytes, 0},
@@ -168,7 +222,8 @@ pfs_arena_part(const PfsArena *a, int number, PfsArenaPart *part)
 		{"(table_instances)", "Tables and indexes and their I/O", s->tables, sizeof(PfsObjectRow), 0},
 		{"(object_hash)", "Heads of the hashes of files and tables",
 		a->file_head_count + a->table_head_count, sizeof(uint32_t), 0},
-		{"(pool)", "Cells, histogram pages, texts, names", pfs_pool_of(a)->units, PFS_POOL_UNIT, 0},
+		{"(table_names)", "Names of tables and indexes", s->tables, sizeof(PfsTableNames), 0},
+		{"(pool)", "Cells, histogram pages, texts", pfs_pool_of(a)->units, PFS_POOL_UNIT, 0},
 	};
 
 	if (number < 0 || (size_t) number >= PFS_LENGTH(parts))

@@ -100,6 +100,17 @@ typedef struct PfsLongRing
 	PFS_ALIGNED uint64_t next;	/* next unclaimed position; writers: all, by addition */
 } PfsLongRing;
 
+/*
+ * What takes room in the pool as statements differ has a share of it, so that the rest stays for what
+ * cannot do without: new sessions, rows of digests.
+ */
+typedef enum PfsShare
+{
+	PFS_SHARE_DIGEST_CELLS,		/* of threads; without one numbers go straight to the row */
+	PFS_SHARE_DIGEST_WAITS,		/* rows (digest, wait) */
+	PFS_SHARES
+} PfsShare;
+
 /* Which rows of a map of objects are taken, see object.c. */
 typedef struct PfsObjectRows
 {
@@ -107,6 +118,18 @@ typedef struct PfsObjectRows
 	uint32_t	used;			/* rows taken so far, those given back included */
 	uint32_t	free;			/* first row given back + 1; writer: holder of the lock */
 } PfsObjectRows;
+
+/* What is wanted, in one word with the number of its changes: written by all, together, by CAS. */
+#define PFS_GATE_WORD \
+	union \
+	{ \
+		PFS_ALIGNED uint64_t gate_word; \
+		struct \
+		{ \
+			uint32_t	gate;		/* PFS_GATE_*: what consumers and instruments leave wanted */ \
+			uint32_t	gate_changes; \
+		}; \
+	}
 
 typedef struct PfsArena
 {
@@ -119,7 +142,9 @@ typedef struct PfsArena
 	PfsOff		thread_classes;
 	PfsOff		actors;
 	PfsOff		objects;
-	PfsOff		names;
+	PfsOff		names;			/* heads of the kept ones, see names.h */
+	PfsOff		kept_names;
+	PfsOff		passing_names;
 	PfsOff		global;			/* PfsAggregate */
 	PfsOff		accounts;
 	PfsOff		users;
@@ -138,6 +163,7 @@ typedef struct PfsArena
 	PfsOff		file_heads;
 	PfsOff		tables;
 	PfsOff		table_heads;
+	PfsOff		table_names;	/* PfsTableNames, by row */
 	PfsOff		pool;
 
 	/* strides and sub-offsets that follow from the sizes */
@@ -155,10 +181,13 @@ typedef struct PfsArena
 	uint32_t	digest_head_count;	/* power of two */
 	uint32_t	file_head_count;	/* the same */
 	uint32_t	table_head_count;
+	uint32_t	kept_name_units;
+	uint32_t	share_limit[PFS_SHARES];	/* chunks */
 
 	/* the switchboard: read by every hook, written by UPDATE and TRUNCATE only */
-	PFS_ALIGNED uint32_t gate;	/* PFS_GATE_*: what the consumers and instruments leave wanted */
+	PFS_GATE_WORD;
 	uint32_t	consumers;		/* bit per consumer, as set */
+	uint32_t	clock_state;	/* PfsClockState, see clock.h; writers: all, by CAS */
 	union
 	{
 		struct
@@ -177,6 +206,9 @@ typedef struct PfsArena
 	uint64_t	sample_age_ticks;
 	int64_t		wall_time;		/* host's calendar time ... */
 	uint64_t	wall_ticks;		/* ... at these ticks; renewed by the host under its setup lock */
+	uint64_t	clock_ticks;	/* the clocks have parted: ticks ... */
+	uint64_t	clock_ns;		/* ... at this time of the system's clock */
+	uint32_t	wall_clock_state;	/* clock_state when wall_time was taken */
 
 	/* registration; written at start only */
 	uint32_t	instrument_count;
@@ -196,6 +228,12 @@ typedef struct PfsArena
 	uint32_t	spare;
 	uint64_t	moves_begun;	/* roll-ups of parents under the lock */
 	uint64_t	moves_done;
+	uint32_t	share_used[PFS_SHARES];
+	uint64_t	kept_names_used;	/* units */
+	uint64_t	clock_last_cycles;	/* both clocks when they were last compared ... */
+	uint64_t	clock_last_ns;
+	uint32_t	clock_busy;		/* ... 1 while somebody does it; writers: all, by CAS */
+	uint32_t	names_lock;		/* 1 while somebody adds a passing name; writers: all, by CAS */
 	PFS_ALIGNED uint64_t digest_alloc;	/* generation << 32 | entries handed out */
 	PfsObjectRows object_rows[2];	/* files, tables: PfsObjectMap */
 	PFS_ALIGNED uint64_t loss[PFS_LOSSES];
@@ -208,6 +246,13 @@ typedef struct PfsArena
 } PfsArena;
 
 #define PFS_ARENA_MAGIC UINT64_C(0x5046530100000001)
+
+/* What the pool must hold by default. */
+extern uint64_t pfs_pool_default(const PfsSizes *sizes);
+
+/* Chunks of a share; 0: it is used up, or the pool is. */
+extern PfsRef pfs_share_alloc(PfsArena *arena, PfsShare share, size_t bytes);
+extern void pfs_share_free(PfsArena *arena, PfsShare share, PfsRef ref, size_t bytes);
 
 /* Bytes needed for these sizes. */
 extern size_t pfs_arena_size(const PfsSizes *sizes);

@@ -59,6 +59,16 @@ pfs_cas64(uint64_t *word, uint64_t *expected, uint64_t desired)
 									   __ATOMIC_ACQUIRE);
 }
 
+/* Sets or clears bits of a word with several writers. */
+static inline void
+pfs_set_bits(uint32_t *word, uint32_t bits, bool on)
+{
+	if (on)
+		__atomic_fetch_or(word, bits, __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_and(word, ~bits, __ATOMIC_RELEASE);
+}
+
 static inline void
 pfs_raise_to(uint64_t *word, uint64_t value)
 {
@@ -86,11 +96,21 @@ typedef uint32_t PfsSeq;
 
 #define PFS_READ_RETRIES 64
 
+#ifdef PFS_ASSERTS
+/* Unit tests: a signal arrives here; another process is faster. */
+extern void (*pfs_inside_sequence) (PfsSeq *seq);
+extern void (*pfs_inside_gate) (void);
+#endif
+
 static inline void
 pfs_seq_write_begin(PfsSeq *seq)
 {
 	pfs_store(seq, pfs_load(seq) + 1);
 	__atomic_thread_fence(__ATOMIC_RELEASE);	/* pairs with the fence in pfs_seq_read_ok */
+#ifdef PFS_ASSERTS
+	if (pfs_load(&pfs_inside_sequence) != NULL)
+		pfs_load(&pfs_inside_sequence) (seq);
+#endif
 }
 
 static inline void

@@ -164,12 +164,25 @@ pfs_digest_unpin(PfsDigest *digest)
 	__atomic_fetch_sub(&digest->pins, 1, __ATOMIC_RELEASE);
 }
 
+/* As long as they can be: the words are not trusted. */
+static uint32_t
+digest_text_length(const PfsArena *arena, const PfsDigest *digest)
+{
+	return pfs_min(pfs_load(&digest->text_length), arena->sizes.digest_length);
+}
+
+static uint32_t
+sample_length(const PfsArena *arena, const PfsDigest *digest)
+{
+	return pfs_min(pfs_load(&digest->sample_length), arena->sizes.sql_text_length);
+}
+
 /* Makes a row that nobody can find empty, whatever an earlier generation left in it. */
 static void
 clear_row(PfsArena *arena, PfsDigest *digest)
 {
-	pfs_text_free(arena, pfs_load(&digest->text), pfs_load(&digest->text_length));
-	pfs_text_free(arena, pfs_load(&digest->sample), pfs_load(&digest->sample_length));
+	pfs_text_free(arena, pfs_load(&digest->text), digest_text_length(arena, digest));
+	pfs_text_free(arena, pfs_load(&digest->sample), sample_length(arena, digest));
 	for (int i = 0; i < PFS_HISTOGRAM_PAGES; i++)
 	{
 		pfs_pool_free(pfs_pool_of(arena), pfs_load(&digest->page[i]),
@@ -313,7 +326,7 @@ add_to_histogram(PfsArena *arena, PfsDigest *digest, unsigned bucket, uint64_t c
 {
 	size_t		bytes = PFS_HISTOGRAM_PAGE_BUCKETS * sizeof(uint64_t);
 	PfsPool    *pool = pfs_pool_of(arena);
-	PfsRef	   *place = &digest->page[bucket / PFS_HISTOGRAM_PAGE_BUCKETS];
+	PfsRef	   *place = &digest->page[pfs_min(bucket, PFS_BUCKETS - 1u) / PFS_HISTOGRAM_PAGE_BUCKETS];
 	uint64_t   *page = pfs_pool_at(pool, pfs_load_acquire(place), bytes);
 
 	if (page == NULL)
@@ -370,7 +383,7 @@ claim_cell(PfsArena *arena, PfsThread *thread, uint64_t query_id)
 		fold_cell(arena, thread, first);
 		return first;
 	}
-	ref = pfs_pool_alloc(pfs_pool_of(arena), sizeof(PfsDigestCell));
+	ref = pfs_share_alloc(arena, PFS_SHARE_DIGEST_CELLS, sizeof(PfsDigestCell));
 	if (ref == 0)
 	{
 		first = first != NULL ? first : second;
@@ -382,7 +395,7 @@ claim_cell(PfsArena *arena, PfsThread *thread, uint64_t query_id)
 	return pfs_pool_at(pfs_pool_of(arena), ref, sizeof(PfsDigestCell));
 }
 
-/* The pool is full and the thread has no cell there: straight into the row. */
+/* There is no room for a cell, and the thread has none there: straight into the row. */
 static void
 add_to_row(PfsArena *arena, uint32_t number, const PfsStatementEvent *event, unsigned bucket)
 {
@@ -499,7 +512,7 @@ pfs_digest_sample(PfsArena *arena, uint32_t number, const char *text, uint32_t l
 	if (pfs_digest_pin(arena, digest, pfs_load(&arena->digest_generation)))
 	{
 		PfsRef		old = digest->sample;
-		uint32_t	old_length = digest->sample_length;
+		uint32_t	old_length = sample_length(arena, digest);
 		PfsRef		sample = pfs_text_store(arena, text, length);
 
 		if (sample != 0)
@@ -530,7 +543,7 @@ pfs_digest_fold_thread(PfsArena *arena, PfsThread *thread)
 			continue;
 		fold_cell(arena, thread, cell);
 		pfs_store(&thread->digest_cell[place], 0);
-		pfs_pool_free(pfs_pool_of(arena), ref, sizeof(PfsDigestCell));
+		pfs_share_free(arena, PFS_SHARE_DIGEST_CELLS, ref, sizeof(PfsDigestCell));
 	}
 	pfs_seq_write_end(&thread->seq);
 }

@@ -22,6 +22,12 @@ counts(const PfsArena *arena, uint32_t epoch)
 	return epoch >= pfs_load(&arena->reset_of[PFS_RESET_WAITS_BY_DIGEST]);
 }
 
+static void
+free_link(PfsArena *arena, PfsRef ref)
+{
+	pfs_share_free(arena, PFS_SHARE_DIGEST_WAITS, ref, sizeof(PfsDigestWait));
+}
+
 /* The link of a wait in a digest's chain, added if there is none.  The digest is pinned. */
 static PfsDigestWait *
 link_of(PfsArena *arena, PfsDigest *digest, uint32_t wait)
@@ -38,13 +44,13 @@ link_of(PfsArena *arena, PfsDigest *digest, uint32_t wait)
 		{
 			if (pfs_load(&link->wait) == wait)
 			{
-				pfs_pool_free(pfs_pool_of(arena), mine, sizeof(PfsDigestWait));
+				free_link(arena, mine);
 				return link;
 			}
 			ref = pfs_load(&link->digest);
 		}
 		if (mine == 0)
-			mine = pfs_pool_alloc(pfs_pool_of(arena), sizeof(PfsDigestWait));
+			mine = pfs_share_alloc(arena, PFS_SHARE_DIGEST_WAITS, sizeof(PfsDigestWait));
 		link = chunk_at(arena, mine);
 		if (link == NULL)
 			return NULL;
@@ -55,7 +61,7 @@ link_of(PfsArena *arena, PfsDigest *digest, uint32_t wait)
 			return link;
 		head = pfs_load_acquire(&digest->waits);
 	}
-	pfs_pool_free(pfs_pool_of(arena), mine, sizeof(PfsDigestWait));
+	free_link(arena, mine);
 	return NULL;
 }
 
@@ -199,7 +205,7 @@ pfs_digest_wait_free(PfsArena *arena, PfsRef chain)
 	{
 		PfsRef		next = pfs_load(&link->digest);
 
-		pfs_pool_free(pfs_pool_of(arena), chain, sizeof(PfsDigestWait));
+		free_link(arena, chain);
 		chain = next;
 	}
 }

@@ -78,8 +78,6 @@ typedef struct PfsStatementEvent
 	uint64_t	counter[PFS_COUNTERS];
 } PfsStatementEvent;
 
-#define PFS_USED_MASK ((UINT32_C(1) << PFS_COUNTERS) - 1)
-
 /* Copies an event into or out of shared memory, counters only as far as used. */
 static inline void
 pfs_statement_event_copy(PfsStatementEvent *to, const PfsStatementEvent *from)

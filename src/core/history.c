@@ -98,7 +98,9 @@ claim_text(PfsSession *session, uint32_t length)
 	if (claim->end - claim->next < length ||
 		claim->end + arena->text_ring_bytes <= pfs_load(&arena->statements_text_ring.next))
 	{
-		claim->next = pfs_add_shared(&arena->statements_text_ring.next, arena->text_block);
+		/* blocks begin at multiples of their size, a power of two */
+		claim->next = pfs_add_shared(&arena->statements_text_ring.next, arena->text_block) &
+			~(uint64_t) (arena->text_block - 1);
 		claim->end = claim->next + arena->text_block;
 	}
 	position = claim->next;
@@ -132,11 +134,11 @@ hash_text(const char *text, size_t length, uint64_t hash)
 
 /* Check sum of a row's text and message. */
 static uint32_t
-check_sum(const PfsStatementEvent *event, const char *text, const char *message)
+check_sum(const char *text, uint32_t text_length, const char *message, uint32_t message_length)
 {
-	uint64_t	hash = hash_text(text, event->text_length, 0);
+	uint64_t	hash = hash_text(text, text_length, 0);
 
-	return (uint32_t) (hash_text(message, event->message_length, hash) >> 32);
+	return (uint32_t) (hash_text(message, message_length, hash) >> 32);
 }
 
 static void
@@ -146,7 +148,9 @@ add_long_statement(PfsSession *session, PfsStatementEvent *slot)
 	uint64_t	position = claim_position(&session->statements_long, &arena->statements_long_ring,
 										  arena->sizes.statements_history_long);
 	PfsLongStatement *row = long_statement(arena, position);
-	uint32_t	length = slot->text_length + slot->message_length;
+	uint32_t	text_length = pfs_text_length(arena, slot);
+	uint32_t	message_length = pfs_message_length(slot);
+	uint32_t	length = text_length + message_length;
 	uint64_t	text;
 
 	if (!begin_row(&row->stamp, position))
@@ -163,9 +167,10 @@ add_long_statement(PfsSession *session, PfsStatementEvent *slot)
 	{
 		const char *message = pfs_statement_text(slot) + arena->sizes.sql_text_length;
 
-		pfs_store(&row->event.head.spare, check_sum(slot, pfs_statement_text(slot), message));
-		pfs_copy_bytes(text_at(arena, text), pfs_statement_text(slot), slot->text_length);
-		pfs_copy_bytes(text_at(arena, text) + slot->text_length, message, slot->message_length);
+		pfs_store(&row->event.head.spare, check_sum(pfs_statement_text(slot), text_length, message,
+													message_length));
+		pfs_copy_bytes(text_at(arena, text), pfs_statement_text(slot), text_length);
+		pfs_copy_bytes(text_at(arena, text) + text_length, message, message_length);
 	}
 	pfs_store_release(&row->stamp, 2 * position + 2);
 }
@@ -189,8 +194,8 @@ pfs_history_statement(PfsSession *session, PfsStatementEvent *event, uint32_t sl
 
 		pfs_store(shown, slot);
 		pfs_add(&thread->statements_ended, 1);
-		/* until the ring is full, its own share of the slots comes into use */
-		return oldest != PFS_NO_SLOT ? oldest : arena->sizes.statement_stack + ended;
+		/* until the ring is full (or where its word is damaged) its own share of the slots is used */
+		return oldest < arena->sizes.statement_stack + size ? oldest : arena->sizes.statement_stack + ended;
 	}
 	return slot;
 }
@@ -308,7 +313,8 @@ pfs_long_statement_read(PfsArena *arena, uint32_t number, PfsStatementEvent *eve
 				pfs_copy_bytes(text, text_at(arena, event->text_position), length);
 				__atomic_thread_fence(__ATOMIC_ACQUIRE);
 				has_text = length > 0 && text_survives(arena, event->text_position) &&
-					event->head.spare == check_sum(event, text, text + event->text_length);
+					event->head.spare == check_sum(text, event->text_length, text + event->text_length,
+												   event->message_length);
 			}
 		}
 		if (!has_text)

@@ -18,7 +18,6 @@
 #include <sched.h>
 #include <time.h>
 
-#include "core/names.h"
 #include "core/setup.h"
 
 #define CHAIN_MAX 512
@@ -192,8 +191,7 @@ fill_row(PfsArena *arena, PfsObjectMap map, uint32_t number, const Key *key, uin
 	pfs_store(&row->rule, 0);
 	pfs_store(&row->open, (uint64_t) use << 32);
 	pfs_store(&row->instrument, instrument);
-	pfs_store(&row->name, 0);
-	pfs_store(&row->index, 0);
+	pfs_store(&row->named, 0);
 	pfs_zero_words(&row->stat, sizeof(row->stat));
 	if (locks != NULL)
 		pfs_zero_words(locks, sizeof(*locks));
@@ -334,19 +332,68 @@ pfs_file_opened(PfsArena *arena, uint32_t number, uint32_t use, int change)
 
 /* --- names and rules of tables --- */
 
+/* Copies names out of a row, and makes sure that they end; true when nobody wrote meanwhile. */
+static bool
+read_names(const PfsArena *arena, uint32_t number, const PfsObjectRow *row, PfsTableNames *names)
+{
+	uint32_t	begin = pfs_seq_read_begin(&row->seq);
+	bool		named = pfs_load(&row->named) != 0;
+
+	pfs_copy_words(names, pfs_table_names(arena, number), sizeof(*names));
+	names->schema[PFS_TABLE_NAME_LENGTH - 1] = names->table[PFS_TABLE_NAME_LENGTH - 1] =
+		names->index[PFS_TABLE_NAME_LENGTH - 1] = '\0';
+	if (!named)
+		memset(names, 0, sizeof(*names));
+	return pfs_seq_read_ok(&row->seq, begin);
+}
+
+bool
+pfs_table_names_read(const PfsArena *arena, uint32_t number, uint32_t use, PfsTableNames *names)
+{
+	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	{
+		PfsObjectRow *row = pfs_object_row(arena, PFS_MAP_TABLES, number, use);
+
+		if (row == NULL)
+			return false;
+		if (read_names(arena, number, row, names))
+			return names->table[0] != '\0' &&
+				pfs_object_row(arena, PFS_MAP_TABLES, number, use) != NULL;
+		pfs_cpu_pause();
+	}
+	return false;
+}
+
+static void
+cut(char *to, const char *from)
+{
+	size_t		length = from != NULL ? pfs_min(strlen(from), (size_t) PFS_TABLE_NAME_LENGTH - 1) : 0;
+
+	if (length > 0)
+		memcpy(to, from, length);
+	memset(to + length, 0, PFS_TABLE_NAME_LENGTH - length);
+}
+
 void
-pfs_table_name(PfsArena *arena, uint32_t number, uint32_t use, PfsRef name, PfsRef index)
+pfs_table_name(PfsArena *arena, uint32_t number, uint32_t use, const char *schema, const char *table,
+			   const char *index)
 {
 	PfsObjectRow *row = pfs_object_row(arena, PFS_MAP_TABLES, number, use);
+	PfsTableNames names,
+				present;
 
-	if (row == NULL || (pfs_load(&row->name) == name && pfs_load(&row->index) == index) ||
+	cut(names.schema, schema);
+	cut(names.table, table);
+	cut(names.index, index);
+	if (row == NULL || (pfs_table_names_read(arena, number, use, &present) &&
+						memcmp(&names, &present, sizeof(names)) == 0) ||
 		!pfs_object_take(&row->lock, NULL))
 		return;
 	if (pfs_load(&row->use) == use)
 	{
 		pfs_seq_write_begin(&row->seq);
-		pfs_store(&row->name, name);
-		pfs_store(&row->index, index);
+		pfs_copy_words(pfs_table_names(arena, number), &names, sizeof(names));
+		pfs_store(&row->named, 1);
 		pfs_store(&row->rule, 0);
 		pfs_seq_write_end(&row->seq);
 	}
@@ -357,27 +404,6 @@ pfs_table_name(PfsArena *arena, uint32_t number, uint32_t use, PfsRef name, PfsR
 #define RULE_WATCHED 1
 #define RULE_TIMED 2
 #define RULE_OF(changed, use) ((uint64_t) (changed) << 32 | (uint32_t) ((use) << 2))
-
-static uint64_t
-look_up_rule(const PfsArena *arena, PfsRef name)
-{
-	char		text[2][PFS_NAME_MAX + 1];
-	const char *part[2] = {"", ""};
-	size_t		length[2] = {0, 0};
-	unsigned	type;
-	bool		enabled,
-				timed;
-
-	if (!pfs_routine_parts(arena, name, &type, &part[0], &length[0], &part[1], &length[1]))
-		length[0] = length[1] = 0;
-	for (int i = 0; i < 2; i++)
-	{
-		memcpy(text[i], part[i], length[i]);
-		text[i][length[i]] = '\0';
-	}
-	pfs_object_lookup(arena, PFS_OBJECT_TABLE, text[0], text[1], &enabled, &timed);
-	return (enabled ? RULE_WATCHED : 0) | (timed ? RULE_TIMED : 0);
-}
 
 bool
 pfs_table_watched(PfsArena *arena, uint32_t number, uint32_t use, bool *timed)
@@ -391,13 +417,18 @@ pfs_table_watched(PfsArena *arena, uint32_t number, uint32_t use, bool *timed)
 		return false;
 	if (pfs_unlikely((rule & ~UINT64_C(3)) != expected))
 	{
-		PfsRef		name = pfs_load(&row->name);
+		uint32_t	seq = pfs_seq_read_begin(&row->seq);
+		PfsTableNames names;
+		bool		enabled,
+					is_timed;
 
-		rule = expected | look_up_rule(arena, name);
+		read_names(arena, number, row, &names);
+		pfs_object_lookup(arena, PFS_OBJECT_TABLE, names.schema, names.table, &enabled, &is_timed);
+		rule = expected | (enabled ? RULE_WATCHED : 0) | (is_timed ? RULE_TIMED : 0);
 		pfs_store(&row->rule, rule);
 		pfs_fence();
-		if (pfs_load(&row->name) != name)
-			pfs_store(&row->rule, 0);	/* renamed meanwhile: ask again next time */
+		if (!pfs_seq_read_ok(&row->seq, seq))
+			pfs_store(&row->rule, 0);	/* maybe renamed meanwhile: ask again next time */
 	}
 	*timed = (rule & RULE_TIMED) != 0;
 	return (rule & RULE_WATCHED) != 0;

@@ -45,14 +45,27 @@ typedef struct PfsObjectRow
 	uint64_t	rule;			/* tables: answer of setup_objects, see pfs_table_watched; no lock */
 	uint64_t	open;			/* files: use << 32 | descriptors open now; no lock, by CAS */
 	uint32_t	instrument;		/* files: wait number of the event name */
-	PfsRef		name;			/* tables: type, schema and name, as pfs_routine_name makes it */
-	PfsRef		index;			/* name of the index, 0 = none */
+	uint32_t	named;			/* tables: 1 = PfsTableNames tells what it is called */
+	uint32_t	spare;
 	PfsRef		locks;			/* PfsTableLockStat, claimed at the first lock wait, then kept */
 	char		key[PFS_OBJECT_KEY_LENGTH];	/* path, or PfsTableKey */
 	PfsObjectStat stat;			/* folded so far */
 } PfsObjectRow;
 
 _Static_assert(sizeof(PfsObjectRow) % 8 == 0, "copied by words");
+
+#define PFS_TABLE_NAME_LENGTH 64
+
+/*
+ * What a table and its index are called, zero-terminated; empty = not known, none.  Written as the row
+ * of the table is.  They live and die with it: whatever is created and dropped takes no other room.
+ */
+typedef struct PfsTableNames
+{
+	char		schema[PFS_TABLE_NAME_LENGTH];
+	char		table[PFS_TABLE_NAME_LENGTH];
+	char		index[PFS_TABLE_NAME_LENGTH];
+} PfsTableNames;
 
 /* Ids of a table row's key. */
 typedef struct PfsTableKey
@@ -107,6 +120,13 @@ pfs_object_row_at(const PfsArena *arena, PfsObjectMap map, uint32_t row)
 
 	return row - 1 >= rows ? NULL
 		: PFS_AT(arena, map == PFS_MAP_FILES ? arena->files : arena->tables, PfsObjectRow) + row - 1;
+}
+
+/* Names of a row that exists. */
+static inline PfsTableNames *
+pfs_table_names(const PfsArena *arena, uint32_t row)
+{
+	return PFS_AT(arena, arena->table_names, PfsTableNames) + row - 1;
 }
 
 /*
@@ -166,8 +186,13 @@ extern const char *pfs_data_directory;
 /* A path from there, if it leads there, and without "./"; a part of the text given. */
 extern const char *pfs_file_relative(const char *text);
 
-/* Names of a table as its sessions know it; renews what rename has changed. */
-extern void pfs_table_name(PfsArena *arena, uint32_t row, uint32_t use, PfsRef name, PfsRef index);
+/* Names of a table as its sessions know it, index may be NULL; renews what rename has changed. */
+extern void pfs_table_name(PfsArena *arena, uint32_t row, uint32_t use, const char *schema,
+						   const char *table, const char *index);
+
+/* Copies the names of a row; false: it is no longer this use, or nobody has named it. */
+extern bool pfs_table_names_read(const PfsArena *arena, uint32_t row, uint32_t use,
+								 PfsTableNames *names);
 
 /* Is the table watched (setup_objects)?  Looked up again when the rules change. */
 extern bool pfs_table_watched(PfsArena *arena, uint32_t row, uint32_t use, bool *timed);

@@ -39,7 +39,7 @@ pfs_pool_init(PfsPool *pool, uint64_t data_bytes)
 {
 	memset(pool, 0, sizeof(*pool));
 	pool->units = pfs_pool_size(data_bytes) / PFS_POOL_UNIT;
-	pool->next_unit = PFS_ALIGN_UP(sizeof(PfsPool), PFS_POOL_UNIT) / PFS_POOL_UNIT;
+	pool->next_unit = PFS_POOL_FIRST;
 }
 
 /* The tag in the upper half changes with each pop, so a stale "next" can never be installed. */
@@ -51,7 +51,7 @@ pop(PfsPool *pool, int class)
 	for (;;)
 	{
 		PfsRef		ref = (PfsRef) head;
-		uint32_t   *chunk = pfs_pool_at(pool, ref, PFS_POOL_UNIT);
+		uint32_t   *chunk = pfs_pool_at(pool, ref, class_units[class] * PFS_POOL_UNIT);
 		uint32_t	next;
 
 		if (chunk == NULL)
@@ -69,7 +69,7 @@ bump(PfsPool *pool, uint32_t units)
 
 	do
 	{
-		if (next + units > pool->units)
+		if (next < PFS_POOL_FIRST || next > pool->units || units > pool->units - next)
 			return 0;
 	}
 	while (!pfs_cas64(&pool->next_unit, &next, next + units));
@@ -101,10 +101,10 @@ void
 pfs_pool_free(PfsPool *pool, PfsRef ref, size_t bytes)
 {
 	int			class = class_of(bytes);
-	uint32_t   *chunk = pfs_pool_at(pool, ref, bytes);
+	uint32_t   *chunk;
 	uint64_t	head;
 
-	if (class < 0 || chunk == NULL)
+	if (class < 0 || (chunk = pfs_pool_at(pool, ref, class_units[class] * PFS_POOL_UNIT)) == NULL)
 		return;
 	head = pfs_load(&pool->free_head[class]);
 	do

@@ -1,7 +1,7 @@
 /*
  * pool.h
  *		Chunks of memory for everything whose number is not known at start: statistics cells,
- *		histogram pages, texts, names.
+ *		histogram pages, texts.
  *
  * Lock-free, so that the hot path may claim a cell on its first event of a kind.  A chunk is
  * named by PfsRef, its distance from the pool's start in units of 64 bytes; 0 is "none".
@@ -16,6 +16,7 @@ typedef uint32_t PfsRef;
 #define PFS_POOL_UNIT 64
 #define PFS_POOL_CLASSES 13
 #define PFS_POOL_MAX_CHUNK (64 * PFS_POOL_UNIT)
+#define PFS_POOL_FIRST (PFS_ALIGN_UP(sizeof(PfsPool), PFS_POOL_UNIT) / PFS_POOL_UNIT)
 
 typedef struct PfsPool
 {
@@ -42,7 +43,8 @@ extern uint64_t pfs_pool_bytes_used(const PfsPool *pool);
 static inline void *
 pfs_pool_at(const PfsPool *pool, PfsRef ref, size_t bytes)
 {
-	if (ref == 0 || (uint64_t) ref + PFS_ALIGN_UP(bytes, PFS_POOL_UNIT) / PFS_POOL_UNIT > pool->units)
+	if (ref < PFS_POOL_FIRST ||
+		(uint64_t) ref + PFS_ALIGN_UP(bytes, PFS_POOL_UNIT) / PFS_POOL_UNIT > pool->units)
 		return NULL;
 	return (char *) (uintptr_t) pool + (size_t) ref * PFS_POOL_UNIT;
 }

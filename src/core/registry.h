@@ -68,7 +68,33 @@ extern uint32_t pfs_register(PfsArena *arena, PfsInstrumentClass class, const ch
 static inline PfsInstrument *
 pfs_instrument(const PfsArena *arena, uint32_t number)
 {
-	return PFS_AT(arena, arena->instruments, PfsInstrument) + number;
+	return PFS_AT(arena, arena->instruments, PfsInstrument) +
+		(number < arena->sizes.instruments ? number : 0);
+}
+
+/* How many there are; words that change are not trusted. */
+static inline uint32_t
+pfs_instrument_count(const PfsArena *arena)
+{
+	return pfs_min(pfs_load_acquire(&arena->instrument_count), arena->sizes.instruments);
+}
+
+static inline uint32_t
+pfs_wait_count(const PfsArena *arena)
+{
+	return pfs_min(pfs_load_acquire(&arena->wait_count), arena->sizes.waits);
+}
+
+static inline uint32_t
+pfs_statement_class_count(const PfsArena *arena)
+{
+	return pfs_min(arena->statement_class_count, arena->sizes.statement_classes);
+}
+
+static inline uint32_t
+pfs_thread_class_count(const PfsArena *arena)
+{
+	return pfs_min(arena->thread_class_count, arena->sizes.thread_classes);
 }
 
 /*
@@ -89,7 +115,8 @@ pfs_wait_instrument(const PfsArena *arena, uint32_t wait)
 static inline PfsInstrument *
 pfs_statement_instrument(const PfsArena *arena, uint32_t class)
 {
-	return pfs_instrument(arena, class < arena->statement_class_count ? class : 0);
+	return PFS_AT(arena, arena->instruments, PfsInstrument) +
+		(class < arena->sizes.statement_classes ? class : 0);
 }
 
 /* A class of server processes: one row of setup_threads. */
@@ -111,7 +138,7 @@ static inline PfsThreadClass *
 pfs_thread_class(const PfsArena *arena, uint32_t number)
 {
 	return PFS_AT(arena, arena->thread_classes, PfsThreadClass) +
-		(number < arena->thread_class_count ? number : 0);
+		(number < pfs_thread_class_count(arena) ? number : 0);
 }
 
 #endif							/* PFS_REGISTRY_H */

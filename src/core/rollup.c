@@ -108,19 +108,24 @@ parent_stat(PfsArena *arena, PfsAggregate *parent, PfsFamily family, uint32_t nu
 {
 	size_t		bytes = sizeof(PfsCell) + stat_bytes[family];
 	PfsPool    *pool = pfs_pool_of(arena);
+	char	   *stat;
 	PfsRef		ref;
 
 	if (family == PFS_FAMILY_TRANSACTIONS)
 		return &parent->transaction;
+	if (number >= pfs_cell_count(arena))
+		return NULL;
 	ref = pfs_load(&parent->cell[number]);
-	if (ref == 0)
+	stat = pfs_pool_at(pool, ref, bytes);
+	if (stat == NULL)
 	{
 		ref = pfs_pool_alloc(pool, bytes);
 		if (ref == 0)
 			return NULL;
 		pfs_store_release(&parent->cell[number], ref);
+		stat = pfs_pool_at(pool, ref, bytes);
 	}
-	return (char *) pfs_pool_at(pool, ref, bytes) + sizeof(PfsCell);
+	return stat + sizeof(PfsCell);
 }
 
 static void
@@ -135,18 +140,12 @@ add_to_parent(PfsArena *arena, PfsAggregate *parent, PfsFamily family, uint32_t 
 		pfs_lose(arena, PFS_LOSS_CELLS);
 }
 
-static PfsParty *
-party_or_null(const PfsArena *arena, PfsOff table, uint32_t row, uint32_t rows)
-{
-	return row == 0 || row > rows ? NULL : pfs_party(arena, table, row - 1);
-}
-
 /* Adds content that still counts at these levels to the lowest of them that is not a thread. */
 static void
 move_up(PfsArena *arena, uint32_t account_row, PfsFamily family, uint32_t number, const void *stat,
 		unsigned levels)
 {
-	PfsParty   *account = party_or_null(arena, arena->accounts, account_row, arena->sizes.accounts);
+	PfsParty   *account = pfs_account_of_link(arena, account_row);
 	PfsParty   *user = NULL,
 			   *host = NULL;
 
@@ -157,8 +156,8 @@ move_up(PfsArena *arena, uint32_t account_row, PfsFamily family, uint32_t number
 			add_to_parent(arena, &account->aggregate, family, number, stat);
 			return;
 		}
-		user = party_or_null(arena, arena->users, account->user_row, arena->sizes.users);
-		host = party_or_null(arena, arena->hosts, account->host_row, arena->sizes.hosts);
+		user = pfs_user_of_link(arena, pfs_load(&account->user_row));
+		host = pfs_host_of_link(arena, pfs_load(&account->host_row));
 	}
 	if (user != NULL && (levels & PFS_LEVEL_BIT(PFS_LEVEL_USER)) != 0)
 		add_to_parent(arena, &user->aggregate, family, number, stat);
@@ -337,6 +336,8 @@ empty_party(PfsArena *arena, PfsFamily family, PfsParty *party, PfsLevel level)
 				pfs_cell_family(arena, number) != family)
 				continue;
 			stat = parent_stat(arena, &party->aggregate, family, number);
+			if (stat == NULL)
+				continue;
 		}
 		if (level == PFS_LEVEL_ACCOUNT || level == PFS_LEVEL_HOST)
 			move_up(arena, account_row, family, number, stat, upwards);

@@ -46,10 +46,7 @@ pfs_consumers_default(PfsArena *arena)
 void
 pfs_set_consumer(PfsArena *arena, PfsConsumer consumer, bool on)
 {
-	uint32_t	bit = 1u << consumer;
-	uint32_t	set = pfs_load(&arena->consumers);
-
-	pfs_store(&arena->consumers, on ? set | bit : set & ~bit);
+	pfs_set_bits(&arena->consumers, 1u << consumer, on);
 	pfs_refresh_gate(arena);
 }
 
@@ -69,11 +66,12 @@ gate_of(const PfsInstrument *instrument)
 	if (instrument->class == PFS_CLASS_WAIT &&
 		(instrument->kind == PFS_WAIT_PLAIN || instrument->kind == PFS_WAIT_SOCKET))
 		return PFS_GATE_CALLS | PFS_GATE_SOCKETS;
-	return class_gate[instrument->class];
+	return instrument->class < PFS_CLASSES ? class_gate[instrument->class] : 0;
 }
 
-void
-pfs_refresh_gate(PfsArena *arena)
+/* What is wanted as switches stand now. */
+static uint32_t
+wanted(const PfsArena *arena)
 {
 	uint32_t	gate = 0;
 	uint32_t	set = pfs_load(&arena->consumers);
@@ -86,17 +84,43 @@ pfs_refresh_gate(PfsArena *arena)
 			gate |= 1u << i;
 	}
 	if ((gate & PFS_WANTS(GLOBAL)) != 0)
-		for (uint32_t i = 0; i < arena->instrument_count; i++)
+		for (uint32_t i = 0; i < pfs_instrument_count(arena); i++)
 		{
 			PfsInstrument *instrument = pfs_instrument(arena, i);
 
 			if (pfs_load(&instrument->enabled))
 				gate |= gate_of(instrument);
 		}
-	/* what was opened and closed unseen must not be mistaken for what is open now */
-	if ((gate & ~pfs_load(&arena->gate) & PFS_GATE_CALLS) != 0)
-		pfs_store(&arena->calls_on, pfs_load(&arena->calls_on) + 1);
-	pfs_store_release(&arena->gate, gate);
+	return gate;
+}
+
+/*
+ * Switches are thrown under the setup lock, waits that are met later are registered under the roll-up
+ * lock: so this needs none.  A gate is stored only if nobody has stored one since we began to look at
+ * the switches: who loses looks again, and then sees what the other one has changed.
+ */
+void
+pfs_refresh_gate(PfsArena *arena)
+{
+	struct
+	{
+		PFS_GATE_WORD;
+	}			old, new;
+
+	old.gate_word = pfs_load_acquire(&arena->gate_word);
+	do
+	{
+		new.gate = wanted(arena);
+		new.gate_changes = old.gate_changes + 1;
+#ifdef PFS_ASSERTS
+		if (pfs_inside_gate != NULL)
+			pfs_inside_gate();
+#endif
+		/* what was opened and closed unseen must not be mistaken for what is open now */
+		if ((new.gate & ~old.gate & PFS_GATE_CALLS) != 0)
+			pfs_add_shared(&arena->calls_on, 1);
+	}
+	while (!pfs_cas64(&arena->gate_word, &old.gate_word, new.gate_word));
 	pfs_add_release(&arena->setup_changes, 1);
 }
 

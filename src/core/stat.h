@@ -26,6 +26,8 @@ typedef enum PfsCounter
 	PFS_COUNTERS
 } PfsCounter;
 
+#define PFS_USED_MASK ((UINT32_C(1) << PFS_COUNTERS) - 1)	/* of bits that are counters */
+
 typedef struct PfsStatementStat
 {
 	PfsTimerStat timer;
@@ -109,7 +111,7 @@ static inline void
 pfs_statement_stat_add(PfsStatementStat *stat, PfsTicks wait, const uint64_t *counter, uint32_t used)
 {
 	pfs_timer_stat_add(&stat->timer, wait);
-	for (; used != 0; used &= used - 1)
+	for (used &= PFS_USED_MASK; used != 0; used &= used - 1)
 	{
 		int			i = __builtin_ctz(used);
 

@@ -379,8 +379,11 @@ static bool
 summarise(PfsSession *session, PfsStatement *statement, unsigned bucket)
 {
 	PfsStatementEvent *event = statement->event;
+	uint32_t	class = event->class;
 	PfsStatementCell *cell = pfs_cell(session->arena, session->thread, statement->scope,
-									  PFS_FAMILY_STATEMENTS, event->class, sizeof(*cell));
+									  PFS_FAMILY_STATEMENTS,
+									  class < session->arena->sizes.statement_classes ? class : 0,
+									  sizeof(*cell));
 
 	if (pfs_likely(cell != NULL))
 		pfs_statement_stat_add(&cell->stat, event->head.timer_wait, event->counter, event->used);
@@ -432,7 +435,7 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 		retire_event(session, statement);
 	pfs_seq_write_end(&thread->seq);
 	if (pfs_unlikely(sample) && event->digest > PFS_DIGEST_OTHERS && statement->place >= 0)
-		pfs_digest_sample(arena, event->digest, pfs_statement_text(event), event->text_length,
+		pfs_digest_sample(arena, event->digest, pfs_statement_text(event), pfs_text_length(arena, event),
 						  event->head.timer_wait, event->head.timer_end);
 	pfs_leave_recording(session);
 	release(session, statement);
@@ -501,6 +504,39 @@ pfs_error_count(PfsSession *session, uint32_t error, bool handled, PfsTicks now)
 	}
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
+}
+
+bool
+pfs_session_identity(PfsSession *session, PfsRef database, uint32_t database_id, int32_t encoding)
+{
+	PfsThread  *thread = session->thread;
+
+	if (!pfs_enter_recording(session))
+		return false;
+	pfs_seq_write_begin(&thread->identity);
+	pfs_store(&thread->database_id, database_id);
+	pfs_store(&thread->encoding, encoding);
+	if (database != 0)
+		pfs_store(&thread->database, database);
+	pfs_seq_write_end(&thread->identity);
+	pfs_leave_recording(session);
+	return true;
+}
+
+bool
+pfs_session_program(PfsSession *session, const char *program, size_t length)
+{
+	PfsThread  *thread = session->thread;
+
+	if (!pfs_enter_recording(session))
+		return false;
+	length = pfs_min(length, sizeof(thread->program) - 1);
+	pfs_seq_write_begin(&thread->identity);
+	pfs_copy_bytes(thread->program, program, length);
+	pfs_store(&thread->program[length], '\0');
+	pfs_seq_write_end(&thread->identity);
+	pfs_leave_recording(session);
+	return true;
 }
 
 PFS_HOT void

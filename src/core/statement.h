@@ -263,6 +263,14 @@ extern void pfs_transaction_close(PfsSession *session, PfsTransactionState outco
 /* Counts an error: raised, or caught by a handler.  error: host's number below sizes.errors. */
 extern void pfs_error_count(PfsSession *session, uint32_t error, bool handled, PfsTicks now);
 
+/*
+ * What is known of a session only after it was authenticated, and what it may change: database (0 =
+ * as it was) and encoding; the program's name, cut by the host.  False: inside another recording.
+ */
+extern bool pfs_session_identity(PfsSession *session, PfsRef database, uint32_t database_id,
+								 int32_t encoding);
+extern bool pfs_session_program(PfsSession *session, const char *program, size_t length);
+
 /* What threads.processlist_command and _time show. */
 extern void pfs_session_state(PfsSession *session, PfsThreadState state, PfsTicks now);
 

@@ -51,12 +51,12 @@ typedef struct HeadRow
 	offsetof(HeadRow, nesting_type), 0}
 
 static void
-fill_head(HeadRow *row, const char *name)
+fill_head(HeadRow *row, PfsText name)
 {
 	static const char *const types[] = {NULL, "TRANSACTION", "STATEMENT", "WAIT"};
 	PfsEventHead *head = &row->head;
 
-	row->name = pfs_text_of_string(name);
+	row->name = name;
 	row->nesting_type = pfs_text_of_string(types[head->nesting_type < 4 ? head->nesting_type : 0]);
 	if (!head->timed)
 		head->timer_start = head->timer_end = head->timer_wait = 0;
@@ -136,12 +136,12 @@ static const PfsColumn statement_columns[] = {
 PFS_GROUP(statement_group, statement_columns);
 
 static void
-fill_object(const PfsArena *arena, StatementRow *row, PfsRef object)
+fill_object(const PfsArena *arena, StatementRow *row, PfsRef object, PfsNameCopy *copy)
 {
 	unsigned	type;
 
 	row->object_schema.encoding = row->object_name.encoding = -1;
-	if (pfs_routine_parts(arena, object, &type, &row->object_schema.data,
+	if (pfs_routine_parts(arena, object, copy, &type, &row->object_schema.data,
 						  &row->object_schema.length, &row->object_name.data,
 						  &row->object_name.length))
 		row->object_type = pfs_text_of_string(pfs_object_type_name(type));
@@ -152,19 +152,22 @@ static void
 emit_statement(PfsScan *scan, PfsStatementEvent *event, const char *text, const char *message)
 {
 	PfsArena   *arena = scan->arena;
+	PfsNameCopy schema;
+	PfsNameCopy object;
 	StatementRow row;
 	const void *parts[] = {&row};
 
 	memset(&row, 0, sizeof(row));
 	row.head.head = event->head;
-	fill_head(&row.head, pfs_statement_instrument(arena, event->class)->name);
+	fill_head(&row.head, PFS_TEXT_OF(pfs_statement_instrument(arena, event->class)->name));
 	if (event->text_length > 0)
 		row.sql_text = (PfsText) {text, event->text_length, event->head.encoding};
 	if (event->message_length > 0)
 		row.message = (PfsText) {message, event->message_length, event->head.encoding};
 	row.digest_text = pfs_read_digest_text(scan, event->digest, event->digest_generation, row.sha);
-	row.schema = pfs_text_of_name(arena, event->schema);
-	fill_object(arena, &row, event->object);
+	if (pfs_name_copy(arena, event->schema, &schema))
+		row.schema = (PfsText) {schema.text, schema.length, -1};
+	fill_object(arena, &row, event->object, &object);
 	row.sqlstate = event->sqlstate;
 	for (int i = 0; i < PFS_COUNTERS; i++)
 		row.counter[i] = pfs_statement_counter(event, i);
@@ -186,8 +189,8 @@ scan_statement_slots(PfsScan *scan, PfsThread *thread, uint32_t first, uint32_t 
 	{
 		if (!pfs_statement_read(arena, thread, i, copy, bytes))
 			continue;
-		copy->text_length = pfs_min(copy->text_length, arena->sizes.sql_text_length);
-		copy->message_length = pfs_min(copy->message_length, (uint32_t) PFS_MESSAGE_LENGTH);
+		copy->text_length = pfs_text_length(arena, copy);
+		copy->message_length = pfs_message_length(copy);
 		if (is_row(scan, &copy->head, reset))
 			emit_statement(scan, copy, pfs_statement_text(copy),
 						   pfs_statement_text(copy) + arena->sizes.sql_text_length);
@@ -283,7 +286,7 @@ emit_transaction(PfsScan *scan, PfsTransactionEvent *event)
 
 	memset(&row, 0, sizeof(row));
 	row.head.head = event->head;
-	fill_head(&row.head, "transaction");
+	fill_head(&row.head, pfs_text_of_string("transaction"));
 	row.state = pfs_text_of_string(outcomes[event->outcome & 3]);
 	row.trx_id = event->trx_id;
 	if (event->gid_length > 0)
@@ -394,29 +397,29 @@ PFS_GROUP(wait_group, wait_columns);
 
 /* Names of a file's or table's row, if it is still that one. */
 static void
-fill_row_names(const PfsArena *arena, const PfsWaitEvent *event, WaitRow *row, char *path)
+fill_file_name(const PfsArena *arena, const PfsWaitEvent *event, WaitRow *row, char *path)
 {
-	bool		is_file = event->object.type == PFS_WAIT_OBJECT_FILE;
-	PfsObjectRow *object = pfs_object_row(arena, is_file ? PFS_MAP_FILES : PFS_MAP_TABLES,
-										  event->object.id[0], event->object.id[1]);
-	unsigned	type;
+	PfsObjectRow *file = pfs_object_row(arena, PFS_MAP_FILES, event->object.id[0], event->object.id[1]);
+	size_t		length;
 
-	if (object == NULL)
+	if (file == NULL)
 		return;
-	if (is_file)
-	{
-		size_t		length = pfs_min((size_t) pfs_load(&object->key_length),
-									 (size_t) PFS_OBJECT_KEY_LENGTH);
-
-		pfs_copy_bytes(path, object->key, length);
-		path[length] = '\0';
+	length = pfs_min((size_t) pfs_load(&file->key_length), (size_t) PFS_OBJECT_KEY_LENGTH);
+	pfs_copy_bytes(path, file->key, length);
+	pfs_fence();
+	if (pfs_load(&file->use) == event->object.id[1])
 		row->object_name = (PfsText) {path, length, -1};
+}
+
+static void
+fill_table_name(const PfsArena *arena, const PfsWaitEvent *event, WaitRow *row, PfsTableNames *names)
+{
+	if (!pfs_table_names_read(arena, event->object.id[0], event->object.id[1], names))
 		return;
-	}
-	pfs_routine_parts(arena, pfs_load(&object->name), &type, &row->object_schema.data,
-					  &row->object_schema.length, &row->object_name.data, &row->object_name.length);
-	row->object_schema.encoding = row->object_name.encoding = -1;
-	row->index_name = pfs_text_of_name(arena, pfs_load(&object->index));
+	row->object_schema = PFS_TEXT_OF(names->schema);
+	row->object_name = PFS_TEXT_OF(names->table);
+	if (names->index[0] != '\0')
+		row->index_name = PFS_TEXT_OF(names->index);
 }
 
 static void
@@ -428,21 +431,24 @@ emit_wait(PfsScan *scan, PfsWaitEvent *event)
 #include "core/operations.def"
 #undef PFS_OPERATION
 	};
-	char		path[PFS_OBJECT_KEY_LENGTH + 1];
+	char		path[PFS_OBJECT_KEY_LENGTH];
+	PfsTableNames names;
 	PfsHostObject lock = {0};
 	WaitRow		row;
 	const void *parts[] = {&row};
 
 	memset(&row, 0, sizeof(row));
 	row.head.head = event->head;
-	fill_head(&row.head, pfs_wait_instrument(scan->arena, event->wait)->name);
+	fill_head(&row.head, PFS_TEXT_OF(pfs_wait_instrument(scan->arena, event->wait)->name));
 	row.operation = pfs_text_of_string(words[event->operation < PFS_OPERATIONS ? event->operation : 0]);
 	row.instance = event->object.instance;
 	row.bytes = event->bytes > 0 ? (uint64_t) event->bytes : 0;
 	if (event->object.type < PFS_LENGTH(types))
 		row.object_type = pfs_text_of_string(types[event->object.type]);
-	if (event->object.type == PFS_WAIT_OBJECT_FILE || event->object.type == PFS_WAIT_OBJECT_TABLE)
-		fill_row_names(scan->arena, event, &row, path);
+	if (event->object.type == PFS_WAIT_OBJECT_FILE)
+		fill_file_name(scan->arena, event, &row, path);
+	else if (event->object.type == PFS_WAIT_OBJECT_TABLE)
+		fill_table_name(scan->arena, event, &row, &names);
 	else if (event->object.type == PFS_WAIT_OBJECT_LOCK && pfs_host_lock_object != NULL)
 	{
 		pfs_host_lock_object(&event->object, &lock);

@@ -53,7 +53,7 @@ fill_file(const PfsObjectSums *sums, const PfsObjectSum *sum, FileRow *row)
 
 	memset(row, 0, sizeof(*row));
 	row->path = (PfsText) {sum->row.key, sum->row.key_length, -1};
-	row->event_name = pfs_text_of_string(pfs_wait_instrument(arena, sum->row.instrument)->name);
+	row->event_name = PFS_TEXT_OF(pfs_wait_instrument(arena, sum->row.instrument)->name);
 	row->instance = pfs_object_instance(arena, PFS_MAP_FILES, sum->number, sum->row.use);
 	row->open_count = (sum->row.open >> 32) == sum->row.use ? (uint32_t) sum->row.open : 0;
 	row->io.stat = sum->row.stat.io;
@@ -332,7 +332,7 @@ locks_scan(PfsScan *scan)
 
 		if (wait == UINT32_MAX)
 			continue;
-		row.name = pfs_text_of_string(pfs_wait_instrument(scan->arena, wait)->name);
+		row.name = PFS_TEXT_OF(pfs_wait_instrument(scan->arena, wait)->name);
 		row.instance = i;
 		row.exclusive = lock.exclusive;
 		row.readers = lock.shared;

@@ -35,6 +35,9 @@
 extern PfsText pfs_text_of_name(const PfsArena *arena, PfsRef name);
 extern PfsText pfs_text_of_string(const char *string);
 
+/* Of an array of characters in the arena; its terminator is not trusted. */
+#define PFS_TEXT_OF(array) ((PfsText) {(array), strnlen((array), sizeof(array)), -1})
+
 /* May the reader see rows of this user's sessions? */
 extern bool pfs_scan_sees_user(const PfsScan *scan, PfsRef user);
 

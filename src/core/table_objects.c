@@ -73,6 +73,8 @@ read_row(PfsObjectSums *sums, PfsObjectSum *sum, uint32_t seq)
 	PfsTableLockStat *locks;
 
 	pfs_copy_words(&sum->row, row, sizeof(sum->row));
+	if (sums->map == PFS_MAP_TABLES)
+		pfs_copy_words(&sum->names, pfs_table_names(arena, sum->number), sizeof(sum->names));
 	locks = pfs_pool_at(pfs_pool_of(arena), sum->row.locks, sizeof(*locks));
 	if (sums->map == PFS_MAP_TABLES && locks != NULL)
 	{
@@ -121,6 +123,8 @@ finish(const PfsObjectSums *sums, PfsObjectSum *sum)
 
 	if ((row->use & 1) == 0)
 		return false;
+	if (row->named == 0)
+		memset(&sum->names, 0, sizeof(sum->names));
 	row->key_length = pfs_min(row->key_length, (uint32_t) PFS_OBJECT_KEY_LENGTH);
 	if (row->epoch < sums->reset)
 		memset(&row->stat, 0, sizeof(row->stat));

@@ -12,6 +12,7 @@
 typedef struct PfsObjectSum
 {
 	PfsObjectRow row;			/* copy; stat: everything that still counts */
+	PfsTableNames names;		/* of a table */
 	PfsTableLockStat *locks;	/* NULL = none */
 	uint32_t	number;
 	uint32_t	cells_use;		/* use of the row that the cells belong to */

@@ -125,17 +125,19 @@ static bool
 fill_name(const PfsObjectSums *sums, const PfsObjectSum *sum, NameRow *row)
 {
 	const PfsScan *scan = sums->scan;
-	const PfsArena *arena = scan->arena;
 	PfsHostObject host = {0};
-	unsigned	type;
 
 	memset(row, 0, sizeof(*row));
 	row->key = key_of(sum);
 	row->type = pfs_text_of_string(pfs_object_type_name(PFS_OBJECT_TABLE));
-	row->index = pfs_text_of_name(arena, sum->row.index);
-	row->schema.encoding = row->name.encoding = -1;
-	if (!pfs_routine_parts(arena, sum->row.name, &type, &row->schema.data, &row->schema.length,
-						   &row->name.data, &row->name.length))
+	if (sum->names.index[0] != '\0')
+		row->index = PFS_TEXT_OF(sum->names.index);
+	if (sum->names.table[0] != '\0')
+	{
+		row->schema = PFS_TEXT_OF(sum->names.schema);
+		row->name = PFS_TEXT_OF(sum->names.table);
+	}
+	else
 	{
 		if (pfs_host_table_name != NULL)
 			pfs_host_table_name(&row->key, &host);
@@ -184,9 +186,11 @@ fill_locks(const PfsObjectSum *sum, TableLockRow *row)
 static void
 add_to_table(PfsObjectSum *to, const PfsObjectSum *from)
 {
-	if (key_of(from).index == 0 && from->row.name != 0)
-		to->row.name = from->row.name;
-	to->row.name = to->row.name != 0 ? to->row.name : from->row.name;
+	if (from->names.table[0] != '\0' && (key_of(from).index == 0 || to->names.table[0] == '\0'))
+	{
+		memcpy(to->names.schema, from->names.schema, sizeof(to->names.schema));
+		memcpy(to->names.table, from->names.table, sizeof(to->names.table));
+	}
 	pfs_object_stat_merge(PFS_MAP_TABLES, &to->row.stat, &from->row.stat);
 	if (to->locks == NULL)
 		to->locks = from->locks;

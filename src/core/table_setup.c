@@ -88,9 +88,9 @@ actors_scan(PfsScan *scan)
 
 		if (!pfs_load_acquire(&actor->used))
 			continue;
-		row.host = pfs_text_of_string(actor->host);
-		row.user = pfs_text_of_string(actor->user);
-		row.role = pfs_text_of_string(actor->role);
+		row.host = PFS_TEXT_OF(actor->host);
+		row.user = PFS_TEXT_OF(actor->user);
+		row.role = PFS_TEXT_OF(actor->role);
 		row.enabled = pfs_load(&actor->enabled);
 		row.history = pfs_load(&actor->history);
 		scan->emit(scan, parts);
@@ -275,7 +275,7 @@ instruments_scan(PfsScan *scan)
 {
 	const char *wanted = pfs_scan_text(scan, "name");
 
-	for (uint32_t i = 0; i < scan->arena->instrument_count; i++)
+	for (uint32_t i = 0; i < pfs_instrument_count(scan->arena); i++)
 	{
 		PfsInstrument *instrument = pfs_instrument(scan->arena, i);
 		InstrumentRow row = {.volatility = instrument->volatility};
@@ -283,11 +283,11 @@ instruments_scan(PfsScan *scan)
 
 		if (wanted != NULL && strcmp(wanted, instrument->name) != 0)
 			continue;
-		row.name = pfs_text_of_string(instrument->name);
+		row.name = PFS_TEXT_OF(instrument->name);
 		row.enabled = pfs_load(&instrument->enabled);
 		row.timed = instrument->can_be_timed ? pfs_load(&instrument->timed) : 2;
 		row.properties = pfs_text_of_string(property_names(instrument->properties));
-		row.doc = pfs_text_of_string(instrument->doc);
+		row.doc = PFS_TEXT_OF(instrument->doc);
 		scan->emit(scan, parts);
 	}
 }
@@ -300,7 +300,7 @@ instruments_update(PfsArena *arena, PfsFields old, PfsFields new, int *column)
 
 	if (result != PFS_EDIT_OK)
 		return result;
-	for (uint32_t i = 0; i < arena->instrument_count; i++)
+	for (uint32_t i = 0; i < pfs_instrument_count(arena); i++)
 	{
 		PfsInstrument *instrument = pfs_instrument(arena, i);
 
@@ -355,8 +355,8 @@ objects_scan(PfsScan *scan)
 		if (!pfs_load_acquire(&object->used))
 			continue;
 		row.type = pfs_text_of_string(pfs_object_type_name(object->type));
-		row.schema = pfs_text_of_string(object->schema);
-		row.name = pfs_text_of_string(object->name);
+		row.schema = PFS_TEXT_OF(object->schema);
+		row.name = PFS_TEXT_OF(object->name);
 		row.enabled = pfs_load(&object->enabled);
 		row.timed = pfs_load(&object->timed);
 		scan->emit(scan, parts);
@@ -498,18 +498,18 @@ PFS_GROUP(thread_class_group, thread_class_columns);
 static void
 thread_classes_scan(PfsScan *scan)
 {
-	for (uint32_t i = 0; i < scan->arena->thread_class_count; i++)
+	for (uint32_t i = 0; i < pfs_thread_class_count(scan->arena); i++)
 	{
 		PfsThreadClass *class = pfs_thread_class(scan->arena, i);
 		ThreadClassRow row = {.volatility = 0};
 		const void *parts[] = {&row};
 
-		row.name = pfs_text_of_string(class->name);
+		row.name = PFS_TEXT_OF(class->name);
 		row.enabled = pfs_load(&class->enabled);
 		row.history = pfs_load(&class->history);
 		row.properties = pfs_text_of_string(class->foreground ? "user"
 											: class->singleton ? "singleton" : "");
-		row.doc = pfs_text_of_string(class->doc);
+		row.doc = PFS_TEXT_OF(class->doc);
 		scan->emit(scan, parts);
 	}
 }
@@ -522,7 +522,7 @@ thread_classes_update(PfsArena *arena, PfsFields old, PfsFields new, int *column
 
 	if (result != PFS_EDIT_OK)
 		return result;
-	for (uint32_t i = 0; i < arena->thread_class_count; i++)
+	for (uint32_t i = 0; i < pfs_thread_class_count(arena); i++)
 	{
 		PfsThreadClass *class = pfs_thread_class(arena, i);
 
@@ -552,7 +552,7 @@ typedef struct SetupTimerRow
 
 static const PfsColumn setup_timer_columns[] = {
 	{"name", "Class of instruments", PFS_COLUMN_TEXT, offsetof(SetupTimerRow, name), PFS_COLUMN_KEY},
-	{"timer_name", "Timer in use; chosen at start, see performance_timers", PFS_COLUMN_TEXT,
+	{"timer_name", "Timer in use; chosen at start, see performance_timers; NANOSECOND when CYCLE has parted from the system clock", PFS_COLUMN_TEXT,
 	offsetof(SetupTimerRow, timer), 0},
 };
 PFS_GROUP(setup_timer_group, setup_timer_columns);

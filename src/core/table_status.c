@@ -4,6 +4,7 @@
  */
 #include "core/table_internal.h"
 
+#include "core/clock.h"
 #include "core/digest.h"
 
 typedef struct StatusRow
@@ -74,6 +75,8 @@ status_scan(PfsScan *scan)
 	emit_status(scan, "max_sql_text_length", sizes->sql_text_length, "Bytes kept of a statement");
 	emit_status(scan, "max_digest_length", sizes->digest_length,
 				"Bytes kept of a normalised statement");
+	emit_status(scan, "clock_parted", pfs_load(&arena->clock_state) != PFS_CLOCK_AS_CHOSEN,
+				"1: the cycle counter has parted from the system clock, which times all events since");
 	emit_status(scan, "resets", pfs_load(&arena->reset_now), "TRUNCATEs so far");
 }
 

@@ -186,9 +186,9 @@ owner_of_account(const Collector *c, uint32_t account_row)
 
 	if (c->level == PFS_LEVEL_GLOBAL)
 		return 0;
-	if (account_row == 0 || account_row > arena->sizes.accounts)
+	account = pfs_account_of_link(arena, account_row);
+	if (account == NULL)
 		return UINT32_MAX;
-	account = pfs_party(arena, arena->accounts, account_row - 1);
 	if (c->level == PFS_LEVEL_ACCOUNT)
 		return account_row - 1;
 	return pfs_load(c->level == PFS_LEVEL_USER ? &account->user_row : &account->host_row) - 1;
@@ -361,19 +361,20 @@ is_empty(const Collector *c, const void *stat)
 	}
 }
 
-/* Name of a row that is no error; NULL: the cell is of another subject. */
-static const char *
+/* Name of a row that is no error; none: the cell is of another subject. */
+static PfsText
 event_name(const Collector *c, uint32_t number)
 {
 	PfsArena   *arena = c->scan->arena;
 	PfsInstrument *instrument;
 
 	if (c->subject == SUBJECT_TRANSACTIONS)
-		return "transaction";
+		return pfs_text_of_string("transaction");
 	if (c->subject == SUBJECT_STATEMENTS)
-		return pfs_statement_instrument(arena, number)->name;
+		return PFS_TEXT_OF(pfs_statement_instrument(arena, number)->name);
 	instrument = pfs_wait_instrument(arena, number - pfs_wait_cell_number(arena, 0));
-	return is_of_subject(c, pfs_wait_family(instrument->kind)) ? instrument->name : NULL;
+	return is_of_subject(c, pfs_wait_family(instrument->kind)) ? PFS_TEXT_OF(instrument->name)
+		: pfs_text_of_string(NULL);
 }
 
 /* Table I/O is no call: it is timed where rows are counted. */
@@ -387,7 +388,6 @@ is_sampled(const PfsArena *arena, uint32_t number)
 static void
 emit_row(Collector *c, const void *owner_key, uint32_t number, const void *stat)
 {
-	const char *wanted = pfs_scan_text(c->scan, "event_name");
 	const void *parts[PFS_TABLE_GROUPS];
 	int			n = 0;
 	NameKey		name;
@@ -412,11 +412,9 @@ emit_row(Collector *c, const void *owner_key, uint32_t number, const void *stat)
 	}
 	else
 	{
-		const char *instrument = event_name(c, number);
-
-		if (instrument == NULL || (wanted != NULL && strcmp(wanted, instrument) != 0))
+		name.name = event_name(c, number);
+		if (name.name.data == NULL || !pfs_scan_wants_text(c->scan, "event_name", name.name))
 			return;
-		name.name = pfs_text_of_string(instrument);
 		parts[n++] = &name;
 	}
 	if (c->subject == SUBJECT_TRANSACTIONS)
@@ -487,7 +485,7 @@ set_numbers(Collector *c)
 	switch (c->subject)
 	{
 		case SUBJECT_STATEMENTS:
-			c->count = arena->statement_class_count;
+			c->count = pfs_statement_class_count(arena);
 			break;
 		case SUBJECT_TRANSACTIONS:
 			c->count = 1;
@@ -498,7 +496,7 @@ set_numbers(Collector *c)
 			break;
 		default:
 			c->first = pfs_wait_cell_number(arena, 0);
-			c->count = pfs_load_acquire(&arena->wait_count);
+			c->count = pfs_wait_count(arena);
 			break;
 	}
 }

@@ -4,7 +4,9 @@
  */
 #include "core/table_internal.h"
 
+#include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "core/history.h"
 #include "core/registry.h"
@@ -80,8 +82,50 @@ running_text(PfsScan *scan, PfsThread *thread, uint64_t thread_id)
 			copy->head.state == PFS_EVENT_RUNNING && copy->level == 0 &&
 			copy->head.thread_id == thread_id)
 			return (PfsText) {pfs_statement_text(copy),
-				pfs_min(copy->text_length, scan->arena->sizes.sql_text_length), copy->head.encoding};
+				pfs_text_length(scan->arena, copy), copy->head.encoding};
 	return (PfsText) {NULL, 0, -1};
+}
+
+#define PAUSES 64
+#define YIELDS 200
+#define SLEEPS 50				/* of a millisecond each */
+
+/*
+ * Copies who a thread is.  That changes rarely and takes nanoseconds, so whoever does it has lost his
+ * processor if it lasts: it is waited for.  The row of a live session must not be missing: of one that
+ * stays stopped in the middle everything is shown but the name that may be half written.  False: there
+ * is no such thread.
+ */
+static bool
+read_identity(PfsArena *arena, PfsThread *thread, PfsThread *copy)
+{
+	struct timespec millisecond = {0, 1000000};
+	uint64_t	id = pfs_load(&thread->thread_id);
+	bool		stable = false;
+
+	for (int i = 0; i < PAUSES + YIELDS + SLEEPS && !stable; i++)
+	{
+		uint32_t	begin = pfs_seq_read_begin(&thread->identity);
+
+		pfs_copy_words(copy, thread, offsetof(PfsThread, event_id));
+		stable = pfs_seq_read_ok(&thread->identity, begin);
+		if (stable)
+			break;
+		if (i < PAUSES)
+			pfs_cpu_pause();
+		else if (i < PAUSES + YIELDS)
+			sched_yield();
+		else
+			nanosleep(&millisecond, NULL);
+	}
+	if (!stable)
+	{
+		pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
+		copy->program[0] = '\0';
+		if (id != copy->thread_id || id != pfs_load(&thread->thread_id))
+			return false;
+	}
+	return copy->owner != 0 && copy->thread_id != 0;
 }
 
 static void
@@ -89,28 +133,28 @@ emit_thread(PfsScan *scan, PfsThread *thread)
 {
 	static const char *const states[] = {"idle", "idle in transaction", "active"};
 	PfsArena   *arena = scan->arena;
-	PfsThread  *copy = scan->alloc(scan, offsetof(PfsThread, histogram));
+	PfsThread  *copy = scan->alloc(scan, offsetof(PfsThread, event_id));
+	uint32_t	state = pfs_load(&thread->state);
 	PfsThreadClass *class;
 	ThreadRow	row;
 	const void *parts[] = {&row};
 
-	if (!pfs_read_thread(arena, thread, copy, thread, offsetof(PfsThread, histogram)) ||
-		copy->owner == 0 || copy->thread_id == 0 || !pfs_scan_sees_user(scan, copy->user))
+	if (!read_identity(arena, thread, copy) || !pfs_scan_sees_user(scan, copy->user))
 		return;
 	class = pfs_thread_class(arena, copy->class);
 	memset(&row, 0, sizeof(row));
 	row.thread_id = copy->thread_id;
-	row.name = pfs_text_of_string(class->name);
+	row.name = PFS_TEXT_OF(class->name);
 	row.type = pfs_text_of_string(class->foreground ? "FOREGROUND" : "BACKGROUND");
 	row.processlist_id = copy->processlist_id;
 	row.user = pfs_text_of_name(arena, copy->user);
 	row.host = pfs_text_of_name(arena, copy->host);
 	row.database = pfs_text_of_name(arena, copy->database);
 	row.command = pfs_text_of_string(!class->foreground ? "Daemon"
-									 : copy->state == PFS_THREAD_ACTIVE ? "Query" : "Sleep");
-	row.since = copy->state_since;
-	if (class->foreground && copy->state < PFS_LENGTH(states))
-		row.state = pfs_text_of_string(states[copy->state]);
+									 : state == PFS_THREAD_ACTIVE ? "Query" : "Sleep");
+	row.since = pfs_load(&thread->state_since);
+	if (class->foreground && state < PFS_LENGTH(states))
+		row.state = pfs_text_of_string(states[state]);
 	row.info = running_text(scan, thread, copy->thread_id);
 	row.parent_thread_id = copy->parent_thread_id;
 	row.instrumented = copy->instrumented;

@@ -170,7 +170,7 @@ digest_waits_scan(PfsScan *scan)
 		if (sum->digest > PFS_DIGEST_OTHERS)
 			row.schema = pfs_text_of_name(arena, pfs_load(&digest->database));
 		row.digest_text = pfs_read_digest_text(scan, sum->digest, sums->generation, row.sha);
-		row.name = pfs_text_of_string(pfs_wait_instrument(arena, sum->wait)->name);
+		row.name = PFS_TEXT_OF(pfs_wait_instrument(arena, sum->wait)->name);
 		row.stat = sum->stat;
 		scan->emit(scan, parts);
 	}

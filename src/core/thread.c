@@ -4,6 +4,7 @@
  */
 #include "core/thread.h"
 
+#include "core/clock.h"
 #include "core/digest.h"
 #include "core/digest_wait.h"
 #include "core/names.h"
@@ -48,13 +49,10 @@ find_party(PfsArena *arena, PfsOff table, uint32_t rows, PfsRef user, PfsRef hos
 }
 
 static void
-count_connection(const PfsArena *arena, PfsOff table, uint32_t row, int change)
+count_connection(PfsParty *party, int change)
 {
-	PfsParty   *party;
-
-	if (row == 0)
+	if (party == NULL)
 		return;
-	party = pfs_party(arena, table, row - 1);
 	if (change > 0)
 		pfs_add(&party->total_connections, 1);
 	if (change > 0 || pfs_load(&party->current_connections) > 0)
@@ -65,14 +63,13 @@ count_connection(const PfsArena *arena, PfsOff table, uint32_t row, int change)
 static void
 count_account(PfsArena *arena, uint32_t account_row, int change)
 {
-	PfsParty   *account;
+	PfsParty   *account = pfs_account_of_link(arena, account_row);
 
-	if (account_row == 0)
+	if (account == NULL)
 		return;
-	account = pfs_party(arena, arena->accounts, account_row - 1);
-	count_connection(arena, arena->accounts, account_row, change);
-	count_connection(arena, arena->users, account->user_row, change);
-	count_connection(arena, arena->hosts, account->host_row, change);
+	count_connection(account, change);
+	count_connection(pfs_user_of_link(arena, pfs_load(&account->user_row)), change);
+	count_connection(pfs_host_of_link(arena, pfs_load(&account->host_row)), change);
 }
 
 static uint32_t
@@ -181,6 +178,7 @@ describe(PfsArena *arena, PfsThread *thread, const PfsThreadInfo *info)
 	pfs_store(&thread->database, name_of(arena, info->database));
 	pfs_store(&thread->database_id, info->database_id);
 	pfs_store(&thread->encoding, info->encoding);
+	pfs_store(&thread->schema, 0);
 	pfs_store(&thread->connection_type, info->connection_type);
 	program_length = pfs_min(program_length, sizeof(thread->program) - 1);
 	pfs_zero_words(thread->program, sizeof(thread->program));
@@ -207,8 +205,11 @@ pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info)
 		return NULL;
 	}
 	thread = pfs_thread(arena, slot);
+	pfs_clock_follow(arena);
 	if (pfs_load(&thread->seq) & 1)
 		pfs_store(&thread->seq, pfs_load(&thread->seq) + 1);	/* predecessor died inside */
+	if (pfs_load(&thread->identity) & 1)
+		pfs_store(&thread->identity, pfs_load(&thread->identity) + 1);
 	fold_objects(arena, thread);	/* of a predecessor that could not */
 	locked = pfs_rollup_lock(arena, !info->hurried);
 	if (!locked && info->hurried)
@@ -219,6 +220,7 @@ pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info)
 		return NULL;
 	}
 	pfs_seq_write_begin(&thread->seq);
+	pfs_seq_write_begin(&thread->identity);
 	if (thread->thread_id != 0)
 		empty_slot(arena, thread);
 	describe(arena, thread, info);
@@ -233,6 +235,7 @@ pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info)
 	pfs_store(&thread->histogram_epoch, epoch);
 	pfs_store(&thread->thread_id, pfs_add_shared(&arena->next_thread_id, 1) + 1);
 	pfs_store(&thread->owner, info->pid);
+	pfs_seq_write_end(&thread->identity);
 	pfs_seq_write_end(&thread->seq);
 	if (locked)
 		pfs_rollup_unlock(arena);
@@ -256,9 +259,11 @@ pfs_thread_detach(PfsArena *arena, PfsThread *thread)
 	fold_objects(arena, thread);
 	locked = pfs_rollup_lock(arena, true);
 	pfs_seq_write_begin(&thread->seq);
+	pfs_seq_write_begin(&thread->identity);
 	if (locked)
 		empty_slot(arena, thread);
 	pfs_store(&thread->owner, 0);	/* without the lock the successor empties the slot */
+	pfs_seq_write_end(&thread->identity);
 	pfs_seq_write_end(&thread->seq);
 	if (locked)
 		pfs_rollup_unlock(arena);

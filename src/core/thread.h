@@ -97,7 +97,7 @@ typedef enum PfsThreadState
 
 typedef struct PfsThread
 {
-	PfsSeq		seq;			/* odd while the owner writes anything below */
+	PfsSeq		seq;			/* odd while the owner records: anything below, busy */
 	uint32_t	owner;			/* pid; 0 = free */
 	uint64_t	thread_id;		/* never reused; 0 = free */
 	uint64_t	processlist_id;	/* pid of a foreground thread, 0 = background */
@@ -114,6 +114,8 @@ typedef struct PfsThread
 	uint8_t		instrumented;	/* writers: attach, UPDATE threads */
 	uint8_t		history;		/* the same */
 	uint8_t		spare;
+	PfsSeq		identity;		/* odd while what stands above, or the program, changes */
+	PfsRef		schema;			/* present one of the session: keeps its name, see names.h */
 	char		program[64];	/* application name */
 
 	PFS_ALIGNED uint64_t event_id;	/* last one given out */
@@ -198,6 +200,19 @@ pfs_statement_text(PfsStatementEvent *slot)
 	return (char *) (slot + 1);
 }
 
+/* Bytes of them that an event claims to have, at most what there is room for. */
+static inline uint32_t
+pfs_text_length(const PfsArena *arena, const PfsStatementEvent *event)
+{
+	return pfs_min(pfs_load(&event->text_length), arena->sizes.sql_text_length);
+}
+
+static inline uint32_t
+pfs_message_length(const PfsStatementEvent *event)
+{
+	return pfs_min(pfs_load(&event->message_length), (uint32_t) PFS_MESSAGE_LENGTH);
+}
+
 /*
  * Transaction slots: a ring of the history's length and one more.  A transaction is written where
  * it will stay: the slot at the head of the ring, whose old content is no longer shown.
@@ -219,6 +234,31 @@ static inline PfsParty *
 pfs_party(const PfsArena *arena, PfsOff table, uint32_t row)
 {
 	return PFS_AT(arena, table + (uint64_t) row * arena->account_bytes, PfsParty);
+}
+
+/* The same by row + 1, as rows are linked; NULL = none. */
+static inline PfsParty *
+pfs_party_of_link(const PfsArena *arena, PfsOff table, uint32_t rows, uint32_t link)
+{
+	return link - 1 < rows ? pfs_party(arena, table, link - 1) : NULL;
+}
+
+static inline PfsParty *
+pfs_account_of_link(const PfsArena *arena, uint32_t link)
+{
+	return pfs_party_of_link(arena, arena->accounts, arena->sizes.accounts, link);
+}
+
+static inline PfsParty *
+pfs_user_of_link(const PfsArena *arena, uint32_t link)
+{
+	return pfs_party_of_link(arena, arena->users, arena->sizes.users, link);
+}
+
+static inline PfsParty *
+pfs_host_of_link(const PfsArena *arena, uint32_t link)
+{
+	return pfs_party_of_link(arena, arena->hosts, arena->sizes.hosts, link);
 }
 
 static inline PfsAggregate *

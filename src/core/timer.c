@@ -18,6 +18,7 @@ PfsTimer	pfs_timer = {
 	.kind = PFS_TIMER_NANOSECOND,
 	.frequency = UINT64_C(1000000000),
 	.ps_per_tick_q32 = UINT64_C(1000) << 32,
+	.ticks_per_ns_q32 = UINT64_C(1) << 32,
 };
 
 #define CALIBRATION_NS UINT64_C(10000000)
@@ -137,6 +138,25 @@ cycle_refusal(uint64_t *frequency)
 }
 
 void
+pfs_timer_read_both(uint64_t *cycle, uint64_t *ns)
+{
+#ifdef HAVE_CYCLE
+	read_pair(cycle, ns);
+#else
+	*cycle = *ns = pfs_clock_ns(CLOCK_MONOTONIC);
+#endif
+}
+
+void
+pfs_timer_use_system(PfsTicks ticks, uint64_t ns)
+{
+	pfs_timer.system_ticks = ticks;
+	pfs_timer.system_ns = ns;
+	pfs_timer.kind = PFS_TIMER_NANOSECOND;
+	pfs_timer.why_no_cycle = "the cycle counter has parted from the system clock";
+}
+
+void
 pfs_timer_init(bool allow_cycle)
 {
 	uint64_t	frequency = UINT64_C(1000000000);
@@ -152,7 +172,10 @@ pfs_timer_init(bool allow_cycle)
 	pfs_timer.frequency = frequency;
 	pfs_timer.ps_per_tick_q32 =
 		(uint64_t) (((unsigned __int128) UINT64_C(1000000000000) << 32) / frequency);
-	pfs_timer.origin = pfs_now();
+	pfs_timer.ticks_per_ns_q32 = (uint64_t) (((unsigned __int128) frequency << 32) / UINT64_C(1000000000));
+	pfs_timer.system_ticks = pfs_timer.system_ns = 0;
+	pfs_timer.clock_state = 0;
+	pfs_timer.looked_at = pfs_timer.origin = pfs_now();
 }
 
 static uint64_t

@@ -63,12 +63,8 @@ pfs_transaction_open(PfsSession *session, PfsTicks start)
 
 	transaction->open = true;
 	transaction->scope = (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL;
-	transaction->recorded = (gate & PFS_WANTS(TRANSACTIONS_CURRENT)) != 0;
-	if (transaction->recorded && session->busy)
-	{
-		pfs_lose(arena, PFS_LOSS_LOCKER);
-		transaction->recorded = false;
-	}
+	transaction->recorded = (gate & PFS_WANTS(TRANSACTIONS_CURRENT)) != 0 &&
+		pfs_enter_recording(session);
 	if (!transaction->recorded)
 	{
 		transaction->event = &transaction->own_event;
@@ -83,6 +79,7 @@ pfs_transaction_open(PfsSession *session, PfsTicks start)
 	set_nesting(session, &transaction->event->head);
 	pfs_store(&thread->transaction_shown, slot);
 	pfs_seq_write_end(&thread->seq);
+	pfs_leave_recording(session);
 }
 
 void
@@ -107,12 +104,8 @@ pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks
 	PfsTransactionStat *stat;
 
 	transaction->open = false;
-	if (session->busy)
-	{
-		pfs_lose(arena, PFS_LOSS_LOCKER);
+	if (!pfs_enter_recording(session))
 		return;
-	}
-	session->busy = true;
 	pfs_seq_write_begin(&thread->seq);
 	pfs_store(&event->outcome, (uint8_t) outcome);
 	pfs_store(&event->head.state, PFS_EVENT_ENDED);
@@ -127,5 +120,5 @@ pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks
 	if (transaction->recorded)
 		pfs_history_transaction(session, event, pfs_load(&arena->gate));
 	pfs_seq_write_end(&thread->seq);
-	session->busy = false;
+	pfs_leave_recording(session);
 }

@@ -4,6 +4,7 @@
  */
 #include "core/wait.h"
 
+#include "core/clock.h"
 #include "core/digest_wait.h"
 #include "core/history.h"
 #include "core/rollup.h"
@@ -225,6 +226,7 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 	const PfsInstrument *instrument = pfs_wait_instrument(arena, wait);
 	bool		busy = session->busy;
 
+	pfs_clock_follow(arena);
 	/* a signal handler in the middle would leave a mixture of its wait and ours */
 	session->busy = true;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -232,7 +234,7 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 	{
 		.wait = wait,
 		.setup = setup,
-		.enabled = pfs_load(&instrument->enabled),
+		.enabled = pfs_load(&instrument->enabled) && wait < arena->sizes.waits,
 		.timed = pfs_load(&instrument->timed),
 		.kind = instrument->kind,
 		.scope = (pfs_load(&arena->gate) & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD
@@ -245,12 +247,19 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 static void *
 find_cell(PfsSession *session, PfsWaitHot *hot)
 {
+	PfsArena   *arena = session->arena;
 	PfsFamily	family = pfs_wait_family(hot->kind);
+	char	   *cell;
 
-	hot->reset = pfs_load_acquire(&session->arena->reset_now);
-	hot->cell = pfs_cell(session->arena, session->thread, hot->scope, family,
-						 pfs_wait_cell_number(session->arena, hot->wait),
-						 sizeof(PfsCell) + pfs_stat_bytes(family));
+	hot->cell = NULL;
+	if (hot->wait >= arena->sizes.waits)
+		return NULL;
+	hot->reset = pfs_load_acquire(&arena->reset_now);
+	cell = pfs_cell(arena, session->thread, hot->scope, family, pfs_wait_cell_number(arena, hot->wait),
+					sizeof(PfsCell) + pfs_stat_bytes(family));
+	/* its content is told by the kind, which is no constant: room for the largest */
+	if (cell != NULL && cell + sizeof(PfsIoCell) <= PFS_AT(arena, arena->bytes, char))
+		hot->cell = cell;
 	return hot->cell;
 }
 

@@ -48,9 +48,9 @@ pfs_fdw_reader_init(PfsFdwReader *reader)
 {
 	reader->sees_all = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 	reader->own_user = GetUserNameFromId(GetUserId(), false);
-	reader->now_ticks = pfs_now();
 	if (pfs_arena != NULL)
 		pfs_pg_wall_clock(&reader->wall_time, &reader->wall_ticks);
+	reader->now_ticks = pfs_now();
 	reader->text_encoding = -1;
 	reader->conversion = InvalidOid;
 }

@@ -9,6 +9,7 @@
 
 #include "pg/pg_arena.h"
 
+#include "core/clock.h"
 #include "core/statement.h"
 #include "miscadmin.h"
 #include "pg/pg_compat.h"
@@ -74,9 +75,7 @@ resolve_sizes(void)
 	if (pfs_guc_memory_pool_size >= 0)
 		sizes.pool_bytes = (uint64) pfs_guc_memory_pool_size * 1024;
 	else
-		sizes.pool_bytes = (uint64) (sizes.threads - sizes.lean_threads) * 24 * 1024 +
-			(uint64) sizes.lean_threads * 6 * 1024 + (uint64) sizes.digests * 640 +
-			1024 * 1024;
+		sizes.pool_bytes = pfs_pool_default(&sizes);
 	return sizes;
 }
 
@@ -148,11 +147,13 @@ void
 pfs_pg_wall_clock(TimestampTz *time, uint64_t *ticks)
 {
 	pfs_pg_setup_lock();
-	if (pfs_arena->wall_ticks == 0 ||
+	pfs_clock_look_again(pfs_arena);
+	if (pfs_arena->wall_ticks == 0 || pfs_arena->wall_clock_state != pfs_timer.clock_state ||
 		pfs_now() - pfs_arena->wall_ticks > WALL_CLOCK_SECONDS * pfs_timer.frequency)
 	{
 		pfs_arena->wall_time = GetCurrentTimestamp();
 		pfs_arena->wall_ticks = pfs_now();
+		pfs_arena->wall_clock_state = pfs_timer.clock_state;
 	}
 	*time = pfs_arena->wall_time;
 	*ticks = pfs_arena->wall_ticks;

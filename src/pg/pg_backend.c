@@ -132,10 +132,14 @@ describe_socket(PfsSocket *socket, const char *address)
 	pfs_store_release(&socket->used, 1);
 }
 
-/* patient: may sleep for the roll-up lock and allocate. */
+/*
+ * patient: may sleep for the roll-up lock and allocate.  A call of a signal handler in the middle must
+ * not attach once more.
+ */
 static bool
 attach(bool patient)
 {
+	static bool attaching = false;
 	PfsThreadInfo info = {0};
 	char		host[NI_MAXHOST];
 
@@ -149,7 +153,11 @@ attach(bool patient)
 	pfs_pg_has_client = MyProcPort != NULL && !am_walsender;
 	if (MyProcPort != NULL)
 		describe_client(MyProcPort, &info, host, sizeof(host));
+	if (attaching)
+		return false;
+	attaching = true;
 	pfs_session.thread = pfs_thread_attach(pfs_arena, pfs_pg_process_number(), &info);
+	attaching = false;
 	if (pfs_session.thread == NULL)
 		return false;
 	on_shmem_exit(pfs_pg_detach, (Datum) 0);
@@ -217,36 +225,23 @@ pfs_pg_attach_in_call(void)
 static void
 complete_identity(void)
 {
-	PfsThread  *thread = pfs_session.thread;
-	char	   *name;
+	char	   *name = pfs_session.thread->database == 0 ? get_database_name(MyDatabaseId) : NULL;
+	PfsRef		database = name != NULL ? pfs_name(pfs_arena, name, strlen(name)) : 0;
 
-	pfs_seq_write_begin(&thread->seq);
-	pfs_store(&thread->database_id, MyDatabaseId);
-	pfs_store(&thread->encoding, GetDatabaseEncoding());
-	pfs_seq_write_end(&thread->seq);
-	if (thread->database != 0 || !IsTransactionState())
-		return;
-	name = get_database_name(MyDatabaseId);
+	pfs_session_identity(&pfs_session, database, MyDatabaseId, GetDatabaseEncoding());
 	if (name != NULL)
-	{
-		pfs_store(&thread->database, pfs_name(pfs_arena, name, strlen(name)));
 		pfree(name);
-	}
 }
 
 /* The name can change at any time; the variable then points elsewhere. */
 static void
 refresh_program(void)
 {
-	PfsThread  *thread = pfs_session.thread;
-	size_t		length = strlen(application_name);
+	const char *program = application_name;
 
-	program_seen = application_name;
-	length = pfs_pg_clip(application_name, length, sizeof(thread->program) - 1);
-	pfs_seq_write_begin(&thread->seq);
-	pfs_copy_bytes(thread->program, application_name, length);
-	pfs_store(&thread->program[length], '\0');
-	pfs_seq_write_end(&thread->seq);
+	if (pfs_session_program(&pfs_session, program,
+							pfs_pg_clip(program, strlen(program), sizeof(pfs_session.thread->program) - 1)))
+		program_seen = program;
 }
 
 static void
@@ -265,6 +260,23 @@ register_invalidation(void)
 	CacheRegisterSyscacheCallback(NAMESPACEOID, forget_schema, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, forget_schema, (Datum) 0);
 	registered_pid = MyProcPid;
+}
+
+/* The name of the session's schema: does not give way as long as it is that. */
+static PfsRef
+hold_schema(const char *name)
+{
+	PfsRef		ref = 0;
+
+	for (int tries = 0; tries < 3 && name != NULL; tries++)
+	{
+		ref = pfs_passing_name(pfs_arena, name, strlen(name));
+		pfs_store(&pfs_session.thread->schema, ref);
+		pfs_fence();			/* pairs with the lock of who looks for a name to give way */
+		if (ref == 0 || pfs_name_is_alive(pfs_arena, ref))
+			break;
+	}
+	return ref;
 }
 
 PFS_HOT PfsRef
@@ -286,7 +298,7 @@ pfs_pg_current_schema(void)
 	path = pfs_pg_search_path();
 	if (path->schemas != NIL)
 		name = get_namespace_name(linitial_oid(path->schemas));
-	schema_name = name != NULL ? pfs_name(pfs_arena, name, strlen(name)) : 0;
+	schema_name = hold_schema(name);
 	schema_path = namespace_search_path;
 	schema_user = GetUserId();
 	list_free(path->schemas);

@@ -207,7 +207,7 @@ pfs_guc_apply_later(PfsArena *arena, PfsInstrument *instrument)
 static bool
 matches_any(PfsArena *arena, const char *pattern)
 {
-	for (uint32 i = 0; i < arena->instrument_count; i++)
+	for (uint32 i = 0; i < pfs_instrument_count(arena); i++)
 		if (pfs_like(pattern, pfs_instrument(arena, i)->name))
 			return true;
 	return false;
@@ -224,7 +224,7 @@ apply_rules(PfsArena *arena)
 	if (pfs_guc_instrument != NULL)
 		each_rule(pfs_guc_instrument, keep_rule, NULL, &bad, &why);
 	MemoryContextSwitchTo(caller);
-	for (uint32 i = 0; rule_count > 0 && i < arena->instrument_count; i++)
+	for (uint32 i = 0; rule_count > 0 && i < pfs_instrument_count(arena); i++)
 		pfs_guc_apply_later(arena, pfs_instrument(arena, i));
 	for (int i = 0; i < rule_count; i++)
 		if (!matches_any(arena, rules[i].pattern))

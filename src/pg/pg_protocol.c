@@ -9,6 +9,7 @@
 #include "pg/pg_port.h"
 
 #include "access/xact.h"
+#include "core/clock.h"
 #include "miscadmin.h"
 #include "pg/pg_arena.h"
 #include "pg/pg_compat.h"
@@ -169,8 +170,9 @@ ready_for_query(char status)
 		if (pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
 			pfs_statement_tally(&pfs_session, PFS_PG_COM_QUERY, now > arrival ? now - arrival : 1);
 	}
-	pfs_session_state(&pfs_session, status == 'I' ? PFS_THREAD_IDLE : PFS_THREAD_IDLE_IN_TRANSACTION,
-					  now != 0 ? now : pfs_now());
+	now = now != 0 ? now : pfs_now();
+	pfs_session_state(&pfs_session, status == 'I' ? PFS_THREAD_IDLE : PFS_THREAD_IDLE_IN_TRANSACTION, now);
+	pfs_clock_look(pfs_arena, now);
 	extended_seen = query_seen = describing_statement = false;
 	pfs_pg_wait_idle();
 }

@@ -115,13 +115,14 @@ pfs_pg_current_routine(void)
 	if (frames == 0 || frames > ROUTINE_DEPTH)
 		return 0;
 	f = &frame[frames - 1];
-	if (f->name != 0)
+	if (f->name != 0 && pfs_name_is_alive(pfs_arena, f->name))
 		return f->name;
 	if (!OidIsValid(f->function) || !IsTransactionState())
 		return 0;
 	place = (f->function ^ f->trigger) % ROUTINE_CACHE;
 	if (routine_cache[place].function != f->function ||
-		routine_cache[place].trigger != f->trigger || routine_cache[place].name == 0)
+		routine_cache[place].trigger != f->trigger ||
+		!pfs_name_is_alive(pfs_arena, routine_cache[place].name))
 	{
 		routine_cache[place].name = look_up(f);
 		routine_cache[place].function = f->function;

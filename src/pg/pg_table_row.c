@@ -16,7 +16,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "commands/dbcommands.h"
-#include "core/names.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "pg/pg_arena.h"
@@ -38,41 +37,41 @@ static Oid	dropped_database = InvalidOid;
 
 /* --- names --- */
 
-static PfsRef
-name_of(Oid relation)
-{
-	char	   *name = get_rel_name(relation);
-
-	return name != NULL ? pfs_name(pfs_arena, name, strlen(name)) : 0;
-}
-
-/* Schema and name of a table; 0 = gone, of TOAST, or (if asked) not watched by setup_objects. */
-static PfsRef
-full_name_of(Oid relation, bool only_watched, bool *shared)
+/* Schema and name of a table; false = gone, of TOAST, or (if asked) not watched by setup_objects. */
+static bool
+full_name_of(Oid relation, bool only_watched, bool *shared, PfsTableNames *names)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
 	Form_pg_class form;
 	char	   *schema;
-	PfsRef		name = 0;
 	bool		watched = true,
 				timed;
 
 	if (!HeapTupleIsValid(tuple))
-		return 0;
+		return false;
 	form = (Form_pg_class) GETSTRUCT(tuple);
 	*shared = form->relisshared;
 	schema = IsToastNamespace(form->relnamespace) ? NULL : get_namespace_name(form->relnamespace);
 	if (schema != NULL)
 	{
+		strlcpy(names->schema, schema, sizeof(names->schema));
+		strlcpy(names->table, NameStr(form->relname), sizeof(names->table));
 		if (only_watched)
-			pfs_object_lookup(pfs_arena, PFS_OBJECT_TABLE, schema, NameStr(form->relname), &watched,
-							  &timed);
-		if (watched)
-			name = pfs_routine_name(pfs_arena, PFS_OBJECT_TABLE, schema, NameStr(form->relname));
+			pfs_object_lookup(pfs_arena, PFS_OBJECT_TABLE, names->schema, names->table, &watched, &timed);
 		pfree(schema);
 	}
 	ReleaseSysCache(tuple);
-	return name;
+	return schema != NULL && watched;
+}
+
+static void
+name_row(uint32 row, uint32 use, const PfsTableNames *names, Oid index)
+{
+	char	   *index_name = OidIsValid(index) ? get_rel_name(index) : NULL;
+
+	pfs_table_name(pfs_arena, row, use, names->schema, names->table, index_name);
+	if (index_name != NULL)
+		pfree(index_name);
 }
 
 static PfsPgTableKind
@@ -97,8 +96,9 @@ pfs_pg_table_resolve(PfsPgTable *table)
 	PfsTableKey key = {.database = MyDatabaseId,.table = table->relation};
 	uint32		rules = pfs_load_acquire(&pfs_arena->objects_changed);
 	PfsPgTableKind kind = kind_of(get_rel_relkind(table->relation));
+	PfsTableNames names;
 	bool		shared = false;
-	PfsRef		name = 0;
+	bool		named = false;
 
 	table->watched = false;
 	table->row = 0;
@@ -108,17 +108,17 @@ pfs_pg_table_resolve(PfsPgTable *table)
 		key.table = IndexGetRelation(table->relation, true);
 	}
 	if (kind != PFS_PG_RELATION_OTHER && OidIsValid(key.table))
-		name = full_name_of(key.table, true, &shared);
+		named = full_name_of(key.table, true, &shared, &names);
 	table->kind = kind;
 	table->rule = (uint64) rules << 32;
-	if (name == 0)
+	if (!named)
 		return;
 	if (shared)
 		key.database = InvalidOid;
 	table->row = pfs_table_find(pfs_arena, &key, &table->use);
 	if (table->row == 0)
 		return;
-	pfs_table_name(pfs_arena, table->row, table->use, name, key.index != 0 ? name_of(key.index) : 0);
+	name_row(table->row, table->use, &names, key.index);
 	pfs_pg_table_ask(table);
 }
 
@@ -222,11 +222,11 @@ rename_rows(void)
 
 	for (uint32 number = 1; number <= rows; number++)
 	{
+		PfsTableNames names;
 		bool		shared;
-		PfsRef		name = read_row(number, &key, &use) ? full_name_of(key.table, false, &shared) : 0;
 
-		if (name != 0)
-			pfs_table_name(pfs_arena, number, use, name, key.index != 0 ? name_of(key.index) : 0);
+		if (read_row(number, &key, &use) && full_name_of(key.table, false, &shared, &names))
+			name_row(number, use, &names, key.index);
 	}
 }
 

@@ -108,8 +108,8 @@ count_savepoints(const TransactionStmt *stmt)
 			event->releases_of_savepoint++;
 			break;
 		case TRANS_STMT_PREPARE:
+			memcpy(event->gid, stmt->gid, Min(strlen(stmt->gid), (size_t) PFS_GID_LENGTH));
 			event->gid_length = (uint32) Min(strlen(stmt->gid), (size_t) PFS_GID_LENGTH);
-			memcpy(event->gid, stmt->gid, event->gid_length);
 			break;
 		default:
 			break;

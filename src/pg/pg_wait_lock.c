@@ -144,7 +144,7 @@ describe_waiter(void)
 	history.query_id = statement->event->query_id;
 	if (statement->place < 0)
 		return;
-	history.text_length = (uint16) Min(statement->event->text_length, PFS_LOCK_TEXT_LENGTH);
+	history.text_length = (uint16) Min(pfs_text_length(pfs_arena, statement->event), PFS_LOCK_TEXT_LENGTH);
 	memcpy(history.text, pfs_statement_text(statement->event), history.text_length);
 }
 
@@ -253,7 +253,7 @@ lock_object_names(const PfsWaitObject *lock, PfsHostObject *object)
 	for (char *c = type; *c != '\0'; c++)
 		*c = (char) pg_toupper((unsigned char) *c);
 	object->type = type;
-	object->mode = GetLockmodeName(method, lock->mode);
+	object->mode = lock->mode <= MaxLockMode ? GetLockmodeName(method, lock->mode) : NULL;
 	switch (locktag)
 	{
 		case LOCKTAG_RELATION:

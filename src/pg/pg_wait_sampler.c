@@ -14,6 +14,7 @@
  */
 #include "postgres.h"
 
+#include "core/clock.h"
 #include "core/rollup.h"
 #include "core/setup.h"
 #include "core/timer.h"
@@ -136,7 +137,7 @@ is_background(uint32 number, uint32 pid)
 		*background = (Background) {pid, CLASS_UNKNOWN};
 	if (background->class == CLASS_UNKNOWN)
 		is_somebody_unknown = true;
-	if (background->class >= pfs_arena->thread_class_count)
+	if (background->class >= pfs_thread_class_count(pfs_arena))
 		return false;
 	class = pfs_thread_class(pfs_arena, background->class);
 	return !class->foreground && pfs_load(&class->enabled);
@@ -250,11 +251,10 @@ static uint32
 account_of(const Subject *subject)
 {
 	uint32		row = subject->account_row;
-	const PfsParty *account;
+	const PfsParty *account = pfs_account_of_link(pfs_arena, row);
 
-	if (row == 0 || row > pfs_arena->sizes.accounts)
+	if (account == NULL)
 		return 0;
-	account = pfs_party(pfs_arena, pfs_arena->accounts, row - 1);
 	return account->used && account->user == subject->user && account->host == subject->host ? row : 0;
 }
 
@@ -300,9 +300,10 @@ static void
 look(void)
 {
 	PfsTicks	now = pfs_now();
-	PfsTicks	elapsed = now - last_look;
+	PfsTicks	elapsed = now > last_look ? now - last_look : 0;
 	uint64		settle_ms = Min(SETTLE_MS, SETTLE_LOOKS * (uint64) pfs_guc_wait_sample_period);
 
+	pfs_clock_look(pfs_arena, now);
 	if ((was_truncated() || is_due(last_settled, now, settle_ms)) && settle(false))
 		last_settled = now;
 	if (was_truncated())

@@ -313,6 +313,79 @@ def test_small_pool(new_cluster: New, connect: New) -> None:
     ) == 1  # fmt: skip
 
 
+MANY_NAMES = """
+DO $$
+BEGIN
+    FOR i IN 1 .. 1500 LOOP
+        EXECUTE format('CREATE TEMP TABLE table_of_one_user_%s (i int PRIMARY KEY)', i);
+        EXECUTE format('INSERT INTO table_of_one_user_%s VALUES (1)', i);
+        EXECUTE format('SELECT count(*) FROM table_of_one_user_%s', i);
+        EXECUTE format('DROP TABLE table_of_one_user_%s', i);
+        IF i % 2 = 0 THEN
+            EXECUTE format('CREATE SCHEMA schema_of_one_user_%s', i);
+            EXECUTE format('SET search_path = schema_of_one_user_%s', i);
+            EXECUTE format('CREATE FUNCTION function_of_one_user_%s() RETURNS int LANGUAGE plpgsql '
+                'AS $f$BEGIN PERFORM 1; RETURN 1; END$f$', i);
+            EXECUTE format('SELECT function_of_one_user_%s()', i);
+            EXECUTE 'RESET search_path';
+        END IF;
+        IF i % 50 = 0 THEN
+            COMMIT;
+        END IF;
+    END LOOP;
+END $$
+"""
+
+
+def test_many_names_of_one_user(new_cluster: New, connect: New) -> None:
+    """Tables, schemas and functions of one user, each with its own name, take no room of others."""
+    server = new_cluster(performance_schema__memory_pool_size=1024, autovacuum=False)
+    conn = connect(server)
+    other = connect(server)
+    other.execute("CREATE SCHEMA of_the_other")
+    other.execute("SET search_path = of_the_other")
+    other.execute("SELECT 1")
+    conn.execute("CREATE ROLE newcomer LOGIN")
+    with consumers(conn, statements_digest=False):  # statements differ as their tables do
+        before = losses(conn)
+        used = status(conn)["pool_bytes_used"]
+        conn.execute(MANY_NAMES)
+        with server.connect(user="newcomer") as fresh:
+            fresh.execute("CREATE TEMP TABLE own (i int)")
+            fresh.execute("INSERT INTO own VALUES (1)")
+            found = one(
+                conn,
+                "SELECT processlist_user FROM performance_schema.threads WHERE processlist_id = "
+                f"{fresh.info.backend_pid}",
+            )
+            shown = one(
+                conn,
+                "SELECT sum(count_star)::int8 FROM "
+                "performance_schema.objects_summary_global_by_type WHERE object_name = 'own'",
+            )
+        other.execute("SELECT 2")
+        schema = one(
+            conn,
+            "SELECT current_schema_name FROM performance_schema.events_statements_current "
+            "JOIN performance_schema.threads USING (thread_id) "
+            f"WHERE processlist_id = {other.info.backend_pid}",
+        )
+        assert losses(conn) == before
+        assert status(conn)["pool_bytes_used"] - used < 256 * 1024
+    assert found == "newcomer"
+    assert shown == 1
+    assert schema == "of_the_other"
+    assert (
+        one(
+            conn,
+            "SELECT sum(count_star)::int8 FROM "
+            "performance_schema.events_statements_summary_by_user_by_event_name "
+            "WHERE user_name = 'newcomer'",
+        )
+        >= 2
+    )
+
+
 def wait_load(server: Any, observer: Any, session: Any, tables_made: int = 20) -> None:
     """Many files and tables, one lock wait."""
     for i in range(tables_made):

@@ -15,7 +15,7 @@ from conftest import DEFAULT_CONF, close_cluster, open_cluster
 from helpers import losses, one, rows, status, tables
 from psycopg import errors
 
-MEMORY_LIMIT = 32 * 1024 * 1024
+MEMORY_LIMIT = 36 * 1024 * 1024
 RULES = ("%=off", "statement/%=on", "statement/sql/s%=off", "statement/sql/select=counted")
 DIGESTS = "performance_schema.events_statements_summary_by_digest"
 

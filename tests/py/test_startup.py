@@ -245,7 +245,7 @@ def test_all_sizes_zero_counts_losses(new_cluster: New, connect: New) -> None:
     assert status(conn)["performance_schema_accounts_lost"] - before >= 3
 
 
-@pytest.mark.parametrize("connections, limit", [(100, 32 * MB), (1000, 256 * MB)])
+@pytest.mark.parametrize("connections, limit", [(100, 36 * MB), (1000, 128 * MB)])
 def test_memory_reserved(new_cluster: New, connect: New, connections: int, limit: int) -> None:
     """With default sizes; the parts in the table memory add up to what the server allocated."""
     conn = connect(new_cluster(max_connections=connections, shared_buffers="16MB"))

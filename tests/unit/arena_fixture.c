@@ -285,8 +285,7 @@ fixture_all_waits(PfsSession *session)
 	};
 
 	fixture_wait(session, FIXTURE_WAIT_FILE, PFS_OPERATION_READ, file.row, file.use, 10, 8192);
-	pfs_table_name(arena, table.row, table.use,
-				   pfs_routine_name(arena, PFS_OBJECT_TABLE, "public", "orders"), 0);
+	pfs_table_name(arena, table.row, table.use, "public", "orders", NULL);
 	fixture_fetch(session, table, 3, 10);
 	pfs_table_lock_add(arena, table.row, table.use, 1, 10);
 	pfs_store(&thread->socket.used, 1);
@@ -568,7 +567,7 @@ table_truncate(PfsArena *arena, const char *name)
 {
 	const PfsTable *table = pfs_table_by_name(name);
 
-	return table->reset(arena, table);
+	return table->reset != NULL && table->reset(arena, table);
 }
 
 void

@@ -25,6 +25,8 @@ parts_of(const PfsArena *arena, Part *part, int count)
 		arena->actors,
 		arena->objects,
 		arena->names,
+		arena->kept_names,
+		arena->passing_names,
 		arena->global,
 		arena->accounts,
 		arena->users,
@@ -42,6 +44,7 @@ parts_of(const PfsArena *arena, Part *part, int count)
 		arena->files,
 		arena->tables,
 		arena->file_heads,
+		arena->table_names,
 		arena->pool,
 	};
 
@@ -188,7 +191,7 @@ test_part_names(void)
 	PfsArenaPart part;
 
 	ok(!pfs_arena_part(arena, -1, &part) && !pfs_arena_part(arena, 99, &part), "no such part");
-	ok(pfs_arena_part(arena, 10, &part) && strcmp(part.name, "threads") == 0, "a part's name");
+	ok(pfs_arena_part(arena, 12, &part) && strcmp(part.name, "threads") == 0, "a part's name");
 	is_u64(part.bytes, part.rows * part.row_bytes, "rows times their size");
 	is_str(pfs_loss_name(PFS_LOSS_UNSTABLE_READS), "performance_schema_unstable_reads",
 		   "a loss counter's name");

@@ -48,47 +48,52 @@ test_names(void)
 	fixture_free(arena);
 }
 
+static bool
+has_parts(const PfsArena *arena, PfsRef routine, const char *schema, const char *name)
+{
+	PfsNameCopy copy;
+	unsigned type;
+	const char *parts[2];
+	size_t length[2];
+
+	return pfs_routine_parts(arena, routine, &copy, &type, &parts[0], &length[0], &parts[1],
+							 &length[1]) &&
+		type == PFS_OBJECT_TRIGGER && length[0] == strlen(schema) &&
+		memcmp(parts[0], schema, length[0]) == 0 && length[1] == strlen(name) &&
+		memcmp(parts[1], name, length[1]) == 0;
+}
+
 static void
 test_routines(void)
 {
 	PfsArena *arena = fixture_arena(NULL);
 	PfsRef routine = pfs_routine_name(arena, PFS_OBJECT_TRIGGER, "shop", "check_item");
 	PfsRef other = pfs_routine_name(arena, PFS_OBJECT_TRIGGER, "sho", "pcheck_item");
-	unsigned type;
-	const char *schema;
-	const char *name;
-	size_t schema_length;
-	size_t name_length;
 	char longer[200];
+	char cut[64];
 
-	ok(pfs_routine_parts(arena, routine, &type, &schema, &schema_length, &name, &name_length),
-	   "a routine has parts");
-	is_u64(type, PFS_OBJECT_TRIGGER, "type");
-	ok(schema_length == 4 && memcmp(schema, "shop", 4) == 0, "schema");
-	ok(name_length == 10 && memcmp(name, "check_item", 10) == 0, "name");
+	ok(has_parts(arena, routine, "shop", "check_item"), "a routine has parts");
 	ok(routine != other, "where the schema ends makes a difference");
-	ok(!pfs_routine_parts(arena, 0, &type, &schema, &schema_length, &name, &name_length),
-	   "no routine has none");
+	ok(!has_parts(arena, 0, "", ""), "no routine has none");
 	memset(longer, 'y', sizeof(longer));
 	longer[sizeof(longer) - 1] = '\0';
-	routine = pfs_routine_name(arena, 0, longer, longer);
-	ok(pfs_routine_parts(arena, routine, &type, &schema, &schema_length, &name, &name_length) &&
-		   schema_length == 100 && name_length == 100,
-	   "long parts are cut");
+	memset(cut, 'y', sizeof(cut));
+	cut[63] = '\0';
+	routine = pfs_routine_name(arena, PFS_OBJECT_TRIGGER, longer, longer);
+	ok(has_parts(arena, routine, cut, cut), "parts are as long as the server's names");
 	fixture_free(arena);
 }
 
 static void
 test_full(void)
 {
-	PfsSizes sizes = fixture_sizes();
-	PfsArena *arena;
+	PfsArena *arena = fixture_arena(NULL);
+	uint64_t before = pfs_pool_bytes_used(pfs_pool_of(arena));
+	int room = (int) arena->kept_name_units;
 	PfsRef ref[NAMES];
 	int kept = 0;
 	int wrong = 0;
 
-	sizes.pool_bytes = 100 * PFS_POOL_UNIT;
-	arena = fixture_arena(&sizes);
 	for (int i = 0; i < NAMES; i++)
 	{
 		char text[20];
@@ -97,9 +102,9 @@ test_full(void)
 		ref[i] = intern(arena, text);
 		kept += ref[i] != 0;
 	}
-	is_u64((uint64_t) kept, 100, "as many names as fit");
-	is_u64(loss_of(arena, PFS_LOSS_NAMES), NAMES - 100, "the others are counted");
-	for (int i = 0; i < 100; i++)
+	is_u64((uint64_t) kept, (uint64_t) room, "as many names as fit");
+	is_u64(loss_of(arena, PFS_LOSS_NAMES), (uint64_t) (NAMES - room), "the others are counted");
+	for (int i = 0; i < room; i++)
 	{
 		char text[20];
 
@@ -107,6 +112,112 @@ test_full(void)
 		wrong += intern(arena, text) != ref[i];
 	}
 	is_u64((uint64_t) wrong, 0, "what was there is still found");
+	is_u64(pfs_pool_bytes_used(pfs_pool_of(arena)), before, "names take nothing from the pool");
+	fixture_free(arena);
+}
+
+#define MANY 100000
+
+static PfsRef
+passing(PfsArena *arena, const char *what, int number)
+{
+	char text[40];
+
+	return pfs_passing_name(arena, text,
+							(size_t) snprintf(text, sizeof(text), "%s_%d", what, number));
+}
+
+static bool
+is_named(const PfsArena *arena, PfsRef ref, const char *what, int number)
+{
+	PfsNameCopy copy;
+	char text[40];
+
+	snprintf(text, sizeof(text), "%s_%d", what, number);
+	return pfs_name_copy(arena, ref, &copy) && copy.length == strlen(text) &&
+		memcmp(copy.text, text, copy.length) == 0;
+}
+
+/* Whatever one user does, others are recorded with their names. */
+static void
+test_many(void)
+{
+	PfsArena *arena = fixture_arena(NULL);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "[local]");
+	uint64_t before = pfs_pool_bytes_used(pfs_pool_of(arena));
+	PfsRef own = passing(arena, "own", 1);
+	static PfsRef ref[MANY];
+	PfsNameCopy copy;
+	int alive = 0;
+	int wrong = 0;
+	int lost = 0;
+
+	pfs_store(&session->thread->schema, own);
+	for (int i = 0; i < MANY; i++)
+	{
+		ref[i] = passing(arena, "schema", i);
+		wrong += !is_named(arena, ref[i], "schema", i);
+		pfs_routine_name(arena, PFS_OBJECT_FUNCTION, "public", "f");
+	}
+	is_u64((uint64_t) wrong, 0, "each of many names is there when it is used");
+	for (int i = 0; i < MANY; i++)
+	{
+		bool there = pfs_name_copy(arena, ref[i], &copy);
+
+		alive += there;
+		lost += there != pfs_name_is_alive(arena, ref[i]);
+		wrong += there && !is_named(arena, ref[i], "schema", i);
+	}
+	ok(alive > 0 && alive <= PFS_PASSING_NAMES, "%d of them have not given way", alive);
+	is_u64((uint64_t) wrong, 0, "and no reference leads to another name");
+	is_u64((uint64_t) lost, 0, "the dead ones are known");
+	ok(own == passing(arena, "own", 1) && is_named(arena, own, "own", 1),
+	   "the schema of a session stays");
+	is_u64(loss_of(arena, PFS_LOSS_NAMES), 0, "nothing was lost");
+	is_u64(pfs_pool_bytes_used(pfs_pool_of(arena)), before, "the pool was not touched");
+	ok(intern(arena, "newcomer") != 0, "a new user has a name");
+	ok(!pfs_name_copy(arena, 0, &copy) && !pfs_name_copy(arena, UINT32_MAX, &copy) &&
+		   !pfs_name_copy(arena, intern(arena, "newcomer"), &copy),
+	   "what is no passing name leads to none");
+	fixture_detach(session);
+	fixture_free(arena);
+}
+
+/* Tables that come and go, each with a name of its own. */
+static void
+test_many_tables(void)
+{
+	PfsArena *arena = fixture_arena(NULL);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "[local]");
+	PfsTableNames names;
+	uint64_t before;
+	FixtureRow kept = fixture_table(arena, 5, 1, 0);
+	int wrong = 0;
+
+	pfs_table_name(arena, kept.row, kept.use, "public", "orders", "orders_pkey");
+	before = pfs_pool_bytes_used(pfs_pool_of(arena));
+	for (int i = 0; i < MANY; i++)
+	{
+		FixtureRow row = fixture_table(arena, 5, 16384 + (uint32_t) i, 0);
+		char name[40];
+
+		wrong += pfs_table_names_read(arena, row.row, row.use, &names);
+		snprintf(name, sizeof(name), "temporary_%d", i);
+		pfs_table_name(arena, row.row, row.use, "pg_temp_3", name, NULL);
+		wrong += !pfs_table_names_read(arena, row.row, row.use, &names) ||
+			strcmp(names.table, name) != 0 || names.index[0] != '\0';
+		pfs_table_forget(arena, 5, 16384 + (uint32_t) i);
+		wrong += pfs_table_names_read(arena, row.row, row.use, &names);
+	}
+	is_u64((uint64_t) wrong, 0, "each has its own name, as long as it is there");
+	is_u64(pfs_pool_bytes_used(pfs_pool_of(arena)), before, "nothing of them stays");
+	ok(pfs_table_names_read(arena, kept.row, kept.use, &names) &&
+		   strcmp(names.index, "orders_pkey") == 0,
+	   "another one keeps its name");
+	for (int i = 0; i < PFS_LOSSES; i++)
+		wrong += pfs_load(&arena->loss[i]) != 0;
+	is_u64((uint64_t) wrong, 0, "and nothing was lost");
+	fixture_detach(session);
 	fixture_free(arena);
 }
 
@@ -136,11 +247,13 @@ intern_all(void *argument)
 static void
 test_threads(void)
 {
-	PfsArena *arena = fixture_arena(NULL);
+	PfsSizes sizes = fixture_sizes();
+	PfsArena *arena;
 	Interner interner[THREADS];
-	uint64_t before = pfs_pool_bytes_used(pfs_pool_of(arena));
 	int wrong = 0;
 
+	sizes.users = THREADS * NAMES;
+	arena = fixture_arena(&sizes);
 	for (uint32_t i = 0; i < THREADS; i++)
 		interner[i] = (Interner){.arena = arena, .start = i % 2 * 50};
 	run_threads(THREADS, intern_all, interner, sizeof(Interner));
@@ -148,8 +261,45 @@ test_threads(void)
 		for (int i = 0; i < NAMES; i++)
 			wrong += interner[t].ref[i] == 0 || interner[t].ref[i] != interner[0].ref[i];
 	is_u64((uint64_t) wrong, 0, "all threads got the same references");
-	is_u64(pfs_pool_bytes_used(pfs_pool_of(arena)) - before, NAMES * PFS_POOL_UNIT,
-		   "and every text was kept once");
+	fixture_free(arena);
+}
+
+/* Passing names come and go while others read them: what is read is what was meant. */
+static void *
+pass_all(void *argument)
+{
+	Interner *interner = argument;
+	uint64_t wrong = 0;
+
+	for (int i = 0; i < 20000; i++)
+	{
+		int number = (int) (interner->start * 1000) + i % 3000;
+		PfsRef ref = passing(interner->arena, "name", number);
+		PfsNameCopy copy;
+		char text[40];
+
+		if (ref == 0 || !pfs_name_copy(interner->arena, ref, &copy))
+			continue; /* it has given way already */
+		snprintf(text, sizeof(text), "name_%d", number);
+		wrong += copy.length != strlen(text) || memcmp(copy.text, text, copy.length) != 0;
+	}
+	interner->ref[0] = (PfsRef) wrong;
+	return NULL;
+}
+
+static void
+test_passing_threads(void)
+{
+	PfsArena *arena = fixture_arena(NULL);
+	Interner interner[THREADS];
+	uint64_t wrong = 0;
+
+	for (uint32_t i = 0; i < THREADS; i++)
+		interner[i] = (Interner){.arena = arena, .start = i};
+	run_threads(THREADS, pass_all, interner, sizeof(Interner));
+	for (int t = 0; t < THREADS; t++)
+		wrong += interner[t].ref[0];
+	is_u64(wrong, 0, "no name is mistaken for another");
 	fixture_free(arena);
 }
 
@@ -159,6 +309,9 @@ main(void)
 	test_names();
 	test_routines();
 	test_full();
+	test_many();
+	test_many_tables();
 	test_threads();
+	test_passing_threads();
 	return done_testing();
 }

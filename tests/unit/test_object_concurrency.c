@@ -381,8 +381,7 @@ come_and_go(void *argument)
 	Party *writer = argument;
 	PfsArena *arena = writer->arena;
 	PfsSession *session = fixture_attach(arena, writer->number, "ada", "h1");
-	PfsRef name[2] = {pfs_routine_name(arena, PFS_OBJECT_TABLE, "public", "orders"),
-					  pfs_routine_name(arena, PFS_OBJECT_TABLE, "pg_catalog", "pg_class")};
+	static const char *const name[2][2] = {{"public", "orders"}, {"pg_catalog", "pg_class"}};
 	uint64_t random = 7 + writer->number;
 	uint32_t row[2][NAMES] = {{0}};
 	uint32_t use[2][NAMES] = {{0}};
@@ -406,7 +405,8 @@ come_and_go(void *argument)
 				break;
 			case 2:
 				*table = find_table(arena, n, &use[1][n]);
-				pfs_table_name(arena, *table, use[1][n], name[n % 2], 0);
+				pfs_table_name(arena, *table, use[1][n], name[n % 2][0],
+							   name[n % 2][1], NULL);
 				break;
 			case 3:
 				pfs_table_forget(arena, 5, 1 + (uint32_t) n);

@@ -185,9 +185,32 @@ test_threads(void)
 	free(pool);
 }
 
+/* Smaller than what is asked for: nothing is handed out beyond its end. */
+static void
+test_tiny(void)
+{
+	int wrong = 0;
+
+	for (uint64_t units = 0; units < 64; units++)
+	{
+		PfsPool *pool = new_pool(units * PFS_POOL_UNIT);
+
+		for (size_t bytes = PFS_POOL_MAX_CHUNK; bytes > 0; bytes /= 2)
+		{
+			PfsRef ref = pfs_pool_alloc(pool, bytes);
+
+			wrong += ref != 0 && pfs_pool_at(pool, ref, bytes) == NULL;
+			wrong += ref != 0 && bytes > units * PFS_POOL_UNIT;
+		}
+		free(pool);
+	}
+	is_u64((uint64_t) wrong, 0, "a tiny pool has only what it has");
+}
+
 int
 main(void)
 {
+	test_tiny();
 	test_sizes();
 	test_exhaustion();
 	test_bounds();

@@ -169,6 +169,7 @@ FROM sys.schema_tables_with_full_table_scans WHERE object_name = 'watched';
 SELECT relation_name, count(*) > 0 AS files, sum(count_write) > 0 AS written
 FROM sys.io_global_by_file_by_bytes WHERE relation_name ~ 'watched'
 GROUP BY relation_name ORDER BY relation_name COLLATE "C";
+-- (wait/io/table will be among them, and the times of indexes above comparable, when tables are timed again)
 SELECT event_class FROM sys.wait_classes_global_by_latency
 WHERE event_class IN ('wait/io/file', 'wait/io/table', 'wait/timeout/postgres', 'wait/io/socket')
 ORDER BY event_class;
