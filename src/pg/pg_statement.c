@@ -26,6 +26,7 @@
 #include "pg/pg_digest.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_text.h"
 #include "pg/pg_wait.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
@@ -63,30 +64,6 @@ forget_top(const PfsStatement *statement)
 	top_known = pfs_session.open == 0;
 }
 
-static inline bool
-is_space(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* The part of a query string that is this statement, without the white space around it. */
-static const char *
-statement_text(const char *source, int location, int length, size_t *bytes)
-{
-	const char *text = source + (location > 0 ? location : 0);
-	size_t		left = length > 0 ? (size_t) length : strlen(text);
-
-	while (left > 0 && is_space(text[0]))
-	{
-		text++;
-		left--;
-	}
-	while (left > 0 && is_space(text[left - 1]))
-		left--;
-	*bytes = left;
-	return text;
-}
-
 PFS_HOT uint32
 pfs_pg_digest(uint64 query_id, const char *source, int location, int length)
 {
@@ -120,26 +97,13 @@ pfs_pg_digest(uint64 query_id, const char *source, int location, int length)
 	return number;
 }
 
-/* A statement that may hold a password is shown in its normalised form. */
-static const char *
-public_text(const char *source, int location, int length, char *buffer, size_t size, size_t *bytes)
-{
-	uint8		sha[PFS_SHA_BYTES];
-
-	*bytes = pfs_pg_normalize(source, location, length, buffer, size, sha);
-	return buffer;
-}
-
 /* Fills in what identifies the statement. */
 static PFS_HOT void
 describe(PfsStatement *statement, const char *source, int location, int length, uint64 query_id)
 {
-	char		buffer[1024];
-	size_t		bytes;
-	const char *text = (statement->host_flags & PFS_PG_SECRET) != 0
-		? public_text(source, location, length, buffer, sizeof(buffer), &bytes)
-		: statement_text(source, location, length, &bytes);
+	PfsPgText	text;
 
+	pfs_pg_text_kept(&text, statement, source, location, length);
 	statement->event->schema = pfs_pg_current_schema();
 	statement->event->object = statement->parent != NULL ? pfs_pg_current_routine() : 0;
 	statement->event->query_id = query_id;
@@ -147,8 +111,8 @@ describe(PfsStatement *statement, const char *source, int location, int length, 
 	if (statement->wants_digest && !(creating_extension && statement->event->level > 0))
 		statement->event->digest = pfs_pg_digest(query_id, source, location, length);
 	statement->event->digest_generation = pfs_load(&pfs_arena->digest_generation);
-	pfs_statement_text_set(&pfs_session, statement, text,
-						   pfs_pg_clip(text, bytes, pfs_arena->sizes.sql_text_length));
+	pfs_statement_text_set(&pfs_session, statement, text.role, text.data,
+						   pfs_pg_clip(text.data, text.length, pfs_arena->sizes.sql_text_length));
 }
 
 static PfsTicks
@@ -491,7 +455,7 @@ pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstat
 		if (query->utilityStmt != NULL)
 		{
 			query_id = pfs_pg_utility_id(source, location, length, query_id);
-			flags |= pfs_pg_holds_secret(query->utilityStmt) ? PFS_PG_SECRET : 0;
+			flags |= pfs_pg_text_flags(query->utilityStmt);
 		}
 		if (pfs_session.running == NULL && committing() == NULL)
 		{

@@ -208,7 +208,7 @@ fixture_open(PfsSession *session, uint32_t class, uint64_t query_id, const char 
 		pfs_store(&statement->event->digest, fixture_digest(session, query_id));
 	pfs_store(&statement->event->digest_generation, pfs_load(&session->arena->digest_generation));
 	pfs_store(&statement->event->query_id, query_id);
-	pfs_statement_text_set(session, statement, text, strlen(text));
+	pfs_statement_text_set(session, statement, 10, text, strlen(text));
 	pfs_statement_publish(session, statement);
 	return statement;
 }

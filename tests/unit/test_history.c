@@ -172,7 +172,7 @@ test_overwritten_texts(void)
 		int n = snprintf(text, sizeof(text), "%" PRIu64 ":", i);
 
 		memset(text + n, (int) ('a' + i % 26), sizeof(text) - (size_t) n);
-		pfs_statement_text_set(session, statement, text, sizeof(text));
+		pfs_statement_text_set(session, statement, 10, text, sizeof(text));
 		pfs_statement_close(session, statement, FIXTURE_START + i);
 	}
 	rows = rows_of(arena, LONG);

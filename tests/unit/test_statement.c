@@ -55,7 +55,7 @@ test_life(void)
 	statement->event->digest = fixture_digest(p.session, 77);
 	statement->event->digest_generation = p.arena->digest_generation;
 	statement->event->sqlstate = 3;
-	pfs_statement_text_set(p.session, statement, "select 1", 8);
+	pfs_statement_text_set(p.session, statement, 10, "select 1", 8);
 	pfs_statement_publish(p.session, statement);
 	rows = rows_of(p.arena, CURRENT);
 	is_str(row_text(rows, 0, "sql_text"), "select 1", "the text of a running statement");
@@ -353,7 +353,7 @@ test_unpublished(bool history)
 	pfs_set_consumer(p.arena, PFS_CONSUMER_STATEMENTS_HISTORY, history);
 	fixture_statement(p.session, 0, 0, 5, "first");
 	statement = pfs_statement_open(p.session, 1, FIXTURE_START);
-	pfs_statement_text_set(p.session, statement, "second", 6);
+	pfs_statement_text_set(p.session, statement, 10, "second", 6);
 	rows = rows_of(p.arena, CURRENT);
 	ok(rows->count == 0 || (strcmp(row_text(rows, 0, "sql_text"), "first") == 0 &&
 							row_number(rows, 0, "event_id") == 1),
@@ -374,7 +374,7 @@ test_long_texts(void)
 	Rows *rows;
 
 	memset(text, 'x', sizeof(text));
-	pfs_statement_text_set(p.session, statement, text, sizeof(text));
+	pfs_statement_text_set(p.session, statement, 10, text, sizeof(text));
 	pfs_statement_message_set(p.session, statement, text, sizeof(text));
 	pfs_statement_publish(p.session, statement);
 	pfs_statement_close(p.session, statement, FIXTURE_START + 1);
