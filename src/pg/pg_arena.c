@@ -76,7 +76,7 @@ resolve_sizes(void)
 	else
 		sizes.pool_bytes = (uint64) (sizes.threads - sizes.lean_threads) * 24 * 1024 +
 			(uint64) sizes.lean_threads * 6 * 1024 + (uint64) sizes.digests * 640 +
-			1024 * 1024;
+			1020 * 1024;
 	return sizes;
 }
 
