@@ -42,6 +42,7 @@ pfs_pg_text_flags(const Node *utility)
 		case T_AlterFdwStmt:
 		case T_CreateForeignServerStmt:
 		case T_AlterForeignServerStmt:
+		case T_ImportForeignSchemaStmt:
 		case T_CreateUserMappingStmt:
 		case T_AlterUserMappingStmt:
 		case T_CreateSubscriptionStmt:

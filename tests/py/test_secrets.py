@@ -83,6 +83,9 @@ KINDS = {
         "CREATE FOREIGN DATA WRAPPER sec_new OPTIONS (key '{s}')",
         "DROP FOREIGN DATA WRAPPER IF EXISTS sec_new",
     ),
+    "import foreign schema": Kind(
+        "IMPORT FOREIGN SCHEMA a FROM SERVER sec_server INTO public OPTIONS (password '{s}')"
+    ),
     "create subscription": Kind(
         "CREATE SUBSCRIPTION sec_new CONNECTION 'host=/nowhere password={s}' PUBLICATION p "
         "WITH (connect = false)",
@@ -289,7 +292,7 @@ def test_executed(server: Any, session: Any, secrets: Secrets) -> None:
         failing = kind.sql.replace("sec_target", "sec_nobody").replace("sec_server", "sec_nobody")
         attempt(conn, failing.format(s=secrets.word(f"{name}, failing")))
         undo(conn, kind)
-    may_fail = {"fails at the word", "do, misspelt", "do, at the word"}
+    may_fail = {"fails at the word", "do, misspelt", "do, at the word", "import foreign schema"}
     assert {name for name, state in ended.items() if state != "00000"} <= may_fail
     assert secrets.leaks() == []
 
@@ -300,6 +303,21 @@ def test_extended_protocol(session: Any, secrets: Secrets) -> None:
         attempt(conn, kind.sql.format(s=secrets.word(f"{name}, extended")), prepare=True)
         undo(conn, kind)
     assert secrets.leaks() == []
+
+
+def test_parameters(server: Any, session: Any, secrets: Secrets) -> None:
+    """Values of a prepared statement are recorded nowhere, also if they are wrong."""
+    conn = session()
+    for value in ("a bad number", "1"):
+        word = secrets.word(value)
+        with contextlib.suppress(psycopg.Error):
+            conn.execute(
+                "SELECT %s::text, %b::int", (word, word if value != "1" else 1), prepare=True
+            )
+    with RawClient(server) as raw:
+        raw.parse("SELECT $1::int", "p").sync()
+        assert "E" in {kind for kind, _ in raw.bind(secrets.word("bound"), name="p").sync()}
+        assert secrets.leaks() == []
 
 
 def test_syntax_errors(server: Any, session: Any, secrets: Secrets) -> None:
