@@ -114,6 +114,13 @@ keep_normalised(PfsPgText *text, const char *source, int location, int length)
 									sha);
 }
 
+/* Bytes kept of a statement's text; it has a place in the thread's stack. */
+static inline size_t
+kept_bytes(const PfsStatement *statement)
+{
+	return Min(statement->event->text_length, pfs_arena->sizes.sql_text_length);
+}
+
 /*
  * A query inside a command has the command's source and, before 18, no place in it: its text is the
  * command's then, which is never that of a neighbour in the same message.  A function's statement,
@@ -135,7 +142,7 @@ keep_commands(PfsPgText *text, const PfsStatement *statement, const char *source
 	if (command->place < 0)
 		return true;			/* it has none */
 	text->data = pfs_statement_text(event);
-	size = event->text_length;
+	size = kept_bytes(command);
 	if (!secret && (size > strlen(source) || memmem(source, strlen(source), text->data, size) == NULL))
 		return false;
 	text->length = size;
@@ -207,8 +214,8 @@ may_be_quote(char c)
 static bool
 text_shows(const PfsStatement *statement, const char *word, size_t length)
 {
-	return length > 0 && memmem(pfs_statement_text(statement->event), statement->event->text_length,
-								word, length) != NULL;
+	return length > 0 && memmem(pfs_statement_text(statement->event), kept_bytes(statement), word,
+								length) != NULL;
 }
 
 /* Does the text show all that stands in double quotes from here to the last quote? */
