@@ -154,11 +154,12 @@ static pg_noinline void
 keep_only_statement(PfsPgText *text, const char *source)
 {
 	bool		several;
+	size_t		first = pfs_text_first(source, strlen(source), &several);
 
 	text->data = source;
-	text->length = pfs_text_first(source, strlen(source), &several);
-	if (several)
-		text->length = 0;
+	text->length = 0;
+	if (!several)
+		keep_part(text, source, 0, (int) Min(first, (size_t) PG_INT32_MAX));
 }
 
 PFS_HOT void

@@ -321,11 +321,12 @@ def test_parameters(server: Any, session: Any, secrets: Secrets) -> None:
 
 
 def test_syntax_errors(server: Any, session: Any, secrets: Secrets) -> None:
-    """The text was never parsed: in a message alone, prepared, within DO, EXECUTE and a function."""
+    """The text was never parsed: in a message alone, prepared, in a function's dynamic SQL."""
     conn = session()
     for sql in BROKEN:
         assert attempt(conn, sql.format(s=secrets.word(sql))) == "42601"
-        assert attempt(conn, sql.format(s=secrets.word(f"{sql}, prepared")), prepare=True) == "42601"
+        prepared = sql.format(s=secrets.word(f"{sql}, prepared"))
+        assert attempt(conn, prepared, prepare=True) == "42601"
         order(conn, sql.format(s=secrets.word(f"{sql}, in a function")))
         attempt(conn, "SELECT sec_run()")
         attempt(conn, "SELECT sec_run_handled()")
@@ -522,9 +523,15 @@ def test_wait_inside_a_function(observer: Any, session: Any, secrets: Secrets) -
     assert word in waited.waiting_query
     [behind] = history(observer, second.info.backend_pid)
     assert behind.blocking_query == "SELECT sec_run_owner()"
-    own = rows(second, "SELECT waiting_query, blocking_query FROM "
-               "performance_schema.lock_waits_history_long ORDER BY timer_start")
-    assert own[-2:] == [(None, None), ("INSERT INTO sec_table VALUES ('b')", "SELECT sec_run_owner()")]
+    own = rows(
+        second,
+        "SELECT waiting_query, blocking_query FROM performance_schema.lock_waits_history_long "
+        "ORDER BY timer_start",
+    )
+    assert own[-2:] == [
+        (None, None),
+        ("INSERT INTO sec_table VALUES ('b')", "SELECT sec_run_owner()"),
+    ]
 
 
 TEXTS = (
@@ -565,7 +572,7 @@ def test_text_belongs_to_the_role_it_ran_as(
     assert mine in seen and other not in seen
 
 
-# --- what is still shown ----------------------------------------------------------------------------
+# --- what is still shown --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

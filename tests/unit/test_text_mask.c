@@ -1,5 +1,5 @@
 /*
- * test_text_mask.c - texts that nobody has parsed: literals disappear, mixed-up quotes hide the rest.
+ * test_text_mask.c - texts that nobody has parsed: no literals, and nothing behind mixed-up quotes.
  */
 #include "core/text_mask.h"
 #include "tap.h"
