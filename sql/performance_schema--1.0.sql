@@ -357,7 +357,7 @@ COMMENT ON COLUMN performance_schema.events_statements_current.timer_end IS
 COMMENT ON COLUMN performance_schema.events_statements_current.timer_wait IS
 	'Time spent in the statement, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_current.sql_text IS
-	'Statement, cut to max_sql_text_length bytes';
+	'Statement, cut to max_sql_text_length bytes; this, digest_text and message_text are NULL for those without the privileges of the role it ran as';
 COMMENT ON COLUMN performance_schema.events_statements_current.digest IS
 	'SHA-256 of the normalised statement';
 COMMENT ON COLUMN performance_schema.events_statements_current.digest_text IS
@@ -488,7 +488,7 @@ COMMENT ON COLUMN performance_schema.events_statements_history.timer_end IS
 COMMENT ON COLUMN performance_schema.events_statements_history.timer_wait IS
 	'Time spent in the statement, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_history.sql_text IS
-	'Statement, cut to max_sql_text_length bytes';
+	'Statement, cut to max_sql_text_length bytes; this, digest_text and message_text are NULL for those without the privileges of the role it ran as';
 COMMENT ON COLUMN performance_schema.events_statements_history.digest IS
 	'SHA-256 of the normalised statement';
 COMMENT ON COLUMN performance_schema.events_statements_history.digest_text IS
@@ -619,7 +619,7 @@ COMMENT ON COLUMN performance_schema.events_statements_history_long.timer_end IS
 COMMENT ON COLUMN performance_schema.events_statements_history_long.timer_wait IS
 	'Time spent in the statement, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.sql_text IS
-	'Statement, cut to max_sql_text_length bytes';
+	'Statement, cut to max_sql_text_length bytes; this, digest_text and message_text are NULL for those without the privileges of the role it ran as';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.digest IS
 	'SHA-256 of the normalised statement';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.digest_text IS
@@ -3231,7 +3231,7 @@ COMMENT ON COLUMN performance_schema.lock_waits_history_long.waiting_statement_i
 COMMENT ON COLUMN performance_schema.lock_waits_history_long.waiting_queryid IS
 	'Its query id';
 COMMENT ON COLUMN performance_schema.lock_waits_history_long.waiting_query IS
-	'Its text, cut to 512 bytes';
+	'Its text, cut to 512 bytes; NULL for those without the privileges of the role it ran as';
 COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_thread_id IS
 	'First thread that stood in the way when the wait began; NULL if not known';
 COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_pid IS
@@ -3245,7 +3245,7 @@ COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_statement_
 COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_queryid IS
 	'Its query id';
 COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_query IS
-	'Its text, cut to 512 bytes; only for those who may see both users';
+	'Its text, cut to 512 bytes; NULL for those without the privileges of the role it ran as';
 
 CREATE FOREIGN TABLE performance_schema.status (
 	variable_name text,
@@ -3972,6 +3972,13 @@ CREATE FUNCTION performance_schema.ps_thread_id(processlist_id bigint)
 COMMENT ON FUNCTION performance_schema.ps_thread_id(bigint) IS
 	'Thread of the session with this process id; NULL if there is none';
 
+-- The sys views read pg_stat_activity, which shows a message as the client sent it.
+CREATE FUNCTION performance_schema.shown_text(query text, running boolean)
+	RETURNS text LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_shown_text';
+COMMENT ON FUNCTION performance_schema.shown_text(text, boolean) IS
+	'A message that may hold secrets, without its literals; a single query that runs as it is';
+
 -- Bytes for people: two digits after the point, in the largest unit that gives at least 1.
 CREATE FUNCTION sys.format_bytes(bytes numeric) RETURNS text
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
@@ -4113,12 +4120,13 @@ SELECT
 	NULL::bigint AS waiting_trx_rows_locked,
 	NULL::bigint AS waiting_trx_rows_modified,
 	w.requesting_pid AS waiting_pid,
-	wa.query AS waiting_query,
+	performance_schema.shown_text(wa.query, true) AS waiting_query,
 	w.requesting_lock_id AS waiting_lock_id,
 	w.requesting_lock_mode AS waiting_lock_mode,
 	w.blocking_transaction_id AS blocking_trx_id,
 	w.blocking_pid,
-	CASE WHEN ba.state LIKE 'idle%' THEN NULL ELSE ba.query END AS blocking_query,
+	CASE WHEN ba.state LIKE 'idle%' THEN NULL ELSE performance_schema.shown_text(ba.query, true) END
+		AS blocking_query,
 	w.blocking_lock_id,
 	w.blocking_lock_mode,
 	coalesce(ba.xact_start, p.prepared) AS blocking_trx_started,
@@ -4169,7 +4177,7 @@ COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_trx_rows_modified IS
 COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_pid IS
 	'Session that waits';
 COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_query IS
-	'Statement that waits, as pg_stat_activity shows it';
+	'Message that waits, see performance_schema.shown_text';
 COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_lock_id IS
 	'Lock that is awaited, see data_locks';
 COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_lock_mode IS
@@ -4210,7 +4218,7 @@ SELECT
 		|| coalesce('@' || wt.processlist_host, '') AS waiting_account,
 	w.requesting_lock_mode AS waiting_lock_type,
 	w.requesting_lock_duration AS waiting_lock_duration,
-	wa.query AS waiting_query,
+	performance_schema.shown_text(wa.query, true) AS waiting_query,
 	floor(extract(epoch FROM clock_timestamp() - wa.query_start))::bigint AS waiting_query_secs,
 	e.rows_affected AS waiting_query_rows_affected,
 	e.rows_examined AS waiting_query_rows_examined,
@@ -4250,7 +4258,7 @@ COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_lock_type IS
 COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_lock_duration IS
 	'How long it would hold the lock';
 COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_query IS
-	'Statement that waits, as pg_stat_activity shows it';
+	'Message that waits, see performance_schema.shown_text';
 COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_query_secs IS
 	'Seconds since it began';
 COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_query_rows_affected IS
@@ -4383,7 +4391,7 @@ SELECT
 	l.object AS locked_object,
 	coalesce(a.xact_start, p.prepared) AS transaction_started,
 	clock_timestamp() - coalesce(a.xact_start, p.prepared) AS transaction_age,
-	a.query,
+	performance_schema.shown_text(a.query, coalesce(a.state = 'active', false)) AS query,
 	'SELECT pg_cancel_backend(' || CASE WHEN t.node > 0 THEN t.node END || ')' AS sql_kill_query,
 	CASE WHEN t.node > 0 THEN 'SELECT pg_terminate_backend(' || t.node || ')'
 		ELSE 'ROLLBACK PREPARED ' || quote_literal(p.gid) END AS sql_kill_connection
@@ -4434,7 +4442,7 @@ COMMENT ON COLUMN sys."x$lock_tree".transaction_started IS
 COMMENT ON COLUMN sys."x$lock_tree".transaction_age IS
 	'How long ago';
 COMMENT ON COLUMN sys."x$lock_tree".query IS
-	'Statement as pg_stat_activity shows it: the last one if idle';
+	'Message, the last one if idle, see performance_schema.shown_text';
 COMMENT ON COLUMN sys."x$lock_tree".sql_kill_query IS
 	'Ends its statement; without effect while it idles';
 COMMENT ON COLUMN sys."x$lock_tree".sql_kill_connection IS
@@ -5382,7 +5390,7 @@ COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_rows_modified IS
 COMMENT ON COLUMN sys.innodb_lock_waits.waiting_pid IS
 	'Session that waits';
 COMMENT ON COLUMN sys.innodb_lock_waits.waiting_query IS
-	'Statement that waits, as pg_stat_activity shows it';
+	'Message that waits, see performance_schema.shown_text';
 COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_id IS
 	'Lock that is awaited, see data_locks';
 COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_mode IS
@@ -5451,7 +5459,7 @@ COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_type IS
 COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_duration IS
 	'How long it would hold the lock';
 COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query IS
-	'Statement that waits, as pg_stat_activity shows it';
+	'Message that waits, see performance_schema.shown_text';
 COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_secs IS
 	'Seconds since it began';
 COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_rows_affected IS
@@ -5538,7 +5546,7 @@ COMMENT ON COLUMN sys.lock_tree.transaction_started IS
 COMMENT ON COLUMN sys.lock_tree.transaction_age IS
 	'How long ago';
 COMMENT ON COLUMN sys.lock_tree.query IS
-	'Statement as pg_stat_activity shows it: the last one if idle';
+	'Message, the last one if idle, see performance_schema.shown_text';
 COMMENT ON COLUMN sys.lock_tree.sql_kill_query IS
 	'Ends its statement; without effect while it idles';
 COMMENT ON COLUMN sys.lock_tree.sql_kill_connection IS

@@ -145,3 +145,10 @@ CREATE FUNCTION performance_schema.ps_thread_id(processlist_id bigint)
 	AS 'MODULE_PATHNAME', 'performance_schema_thread_id';
 COMMENT ON FUNCTION performance_schema.ps_thread_id(bigint) IS
 	'Thread of the session with this process id; NULL if there is none';
+
+-- The sys views read pg_stat_activity, which shows a message as the client sent it.
+CREATE FUNCTION performance_schema.shown_text(query text, running boolean)
+	RETURNS text LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_shown_text';
+COMMENT ON FUNCTION performance_schema.shown_text(text, boolean) IS
+	'A message that may hold secrets, without its literals; a single query that runs as it is';

@@ -68,7 +68,7 @@ COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_rows_modified IS
 COMMENT ON COLUMN sys.innodb_lock_waits.waiting_pid IS
 	'Session that waits';
 COMMENT ON COLUMN sys.innodb_lock_waits.waiting_query IS
-	'Statement that waits, as pg_stat_activity shows it';
+	'Message that waits, see performance_schema.shown_text';
 COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_id IS
 	'Lock that is awaited, see data_locks';
 COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_mode IS

@@ -62,7 +62,7 @@ COMMENT ON COLUMN sys.lock_tree.transaction_started IS
 COMMENT ON COLUMN sys.lock_tree.transaction_age IS
 	'How long ago';
 COMMENT ON COLUMN sys.lock_tree.query IS
-	'Statement as pg_stat_activity shows it: the last one if idle';
+	'Message, the last one if idle, see performance_schema.shown_text';
 COMMENT ON COLUMN sys.lock_tree.sql_kill_query IS
 	'Ends its statement; without effect while it idles';
 COMMENT ON COLUMN sys.lock_tree.sql_kill_connection IS

@@ -38,7 +38,7 @@ COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_type IS
 COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_duration IS
 	'How long it would hold the lock';
 COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query IS
-	'Statement that waits, as pg_stat_activity shows it';
+	'Message that waits, see performance_schema.shown_text';
 COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_secs IS
 	'Seconds since it began';
 COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_rows_affected IS

@@ -20,12 +20,13 @@ SELECT
 	NULL::bigint AS waiting_trx_rows_locked,
 	NULL::bigint AS waiting_trx_rows_modified,
 	w.requesting_pid AS waiting_pid,
-	wa.query AS waiting_query,
+	performance_schema.shown_text(wa.query, true) AS waiting_query,
 	w.requesting_lock_id AS waiting_lock_id,
 	w.requesting_lock_mode AS waiting_lock_mode,
 	w.blocking_transaction_id AS blocking_trx_id,
 	w.blocking_pid,
-	CASE WHEN ba.state LIKE 'idle%' THEN NULL ELSE ba.query END AS blocking_query,
+	CASE WHEN ba.state LIKE 'idle%' THEN NULL ELSE performance_schema.shown_text(ba.query, true) END
+		AS blocking_query,
 	w.blocking_lock_id,
 	w.blocking_lock_mode,
 	coalesce(ba.xact_start, p.prepared) AS blocking_trx_started,
@@ -76,7 +77,7 @@ COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_trx_rows_modified IS
 COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_pid IS
 	'Session that waits';
 COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_query IS
-	'Statement that waits, as pg_stat_activity shows it';
+	'Message that waits, see performance_schema.shown_text';
 COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_lock_id IS
 	'Lock that is awaited, see data_locks';
 COMMENT ON COLUMN sys."x$innodb_lock_waits".waiting_lock_mode IS

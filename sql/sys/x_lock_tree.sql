@@ -108,7 +108,7 @@ SELECT
 	l.object AS locked_object,
 	coalesce(a.xact_start, p.prepared) AS transaction_started,
 	clock_timestamp() - coalesce(a.xact_start, p.prepared) AS transaction_age,
-	a.query,
+	performance_schema.shown_text(a.query, coalesce(a.state = 'active', false)) AS query,
 	'SELECT pg_cancel_backend(' || CASE WHEN t.node > 0 THEN t.node END || ')' AS sql_kill_query,
 	CASE WHEN t.node > 0 THEN 'SELECT pg_terminate_backend(' || t.node || ')'
 		ELSE 'ROLLBACK PREPARED ' || quote_literal(p.gid) END AS sql_kill_connection
@@ -159,7 +159,7 @@ COMMENT ON COLUMN sys."x$lock_tree".transaction_started IS
 COMMENT ON COLUMN sys."x$lock_tree".transaction_age IS
 	'How long ago';
 COMMENT ON COLUMN sys."x$lock_tree".query IS
-	'Statement as pg_stat_activity shows it: the last one if idle';
+	'Message, the last one if idle, see performance_schema.shown_text';
 COMMENT ON COLUMN sys."x$lock_tree".sql_kill_query IS
 	'Ends its statement; without effect while it idles';
 COMMENT ON COLUMN sys."x$lock_tree".sql_kill_connection IS

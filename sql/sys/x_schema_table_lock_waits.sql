@@ -10,7 +10,7 @@ SELECT
 		|| coalesce('@' || wt.processlist_host, '') AS waiting_account,
 	w.requesting_lock_mode AS waiting_lock_type,
 	w.requesting_lock_duration AS waiting_lock_duration,
-	wa.query AS waiting_query,
+	performance_schema.shown_text(wa.query, true) AS waiting_query,
 	floor(extract(epoch FROM clock_timestamp() - wa.query_start))::bigint AS waiting_query_secs,
 	e.rows_affected AS waiting_query_rows_affected,
 	e.rows_examined AS waiting_query_rows_examined,
@@ -50,7 +50,7 @@ COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_lock_type IS
 COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_lock_duration IS
 	'How long it would hold the lock';
 COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_query IS
-	'Statement that waits, as pg_stat_activity shows it';
+	'Message that waits, see performance_schema.shown_text';
 COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_query_secs IS
 	'Seconds since it began';
 COMMENT ON COLUMN sys."x$schema_table_lock_waits".waiting_query_rows_affected IS

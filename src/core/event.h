@@ -72,7 +72,7 @@ typedef struct PfsStatementEvent
 	PfsRef		object;			/* routine, see names.h */
 	uint32_t	text_length;	/* bytes kept of the SQL text */
 	uint32_t	message_length;
-	uint32_t	database;		/* database id */
+	uint32_t	role;			/* host's id of the role it ran as: decides who may see the texts */
 	uint16_t	class;			/* statement class */
 	uint16_t	level;			/* nesting level, top = 0 */
 	uint64_t	counter[PFS_COUNTERS];

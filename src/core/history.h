@@ -46,6 +46,8 @@ typedef struct PfsLockWait
 	PfsRef		user;
 	PfsRef		blocking_user;
 	PfsRef		database;
+	uint32_t	role;			/* as in PfsStatementEvent: of the text ... */
+	uint32_t	blocking_role;	/* ... and of the blocker's */
 	uint32_t	epoch;
 	uint8_t		granted;		/* 0 = gave up: cancelled, timed out, deadlock */
 	uint8_t		blocking_running;	/* was its statement running? */
@@ -78,6 +80,16 @@ extern void pfs_history_transaction(PfsSession *session, const PfsTransactionEve
 
 /* The same for a wait. */
 extern void pfs_history_wait(PfsSession *session, const PfsWaitEvent *event, uint32_t gate);
+
+/* Is a lock wait of this thread wanted for lock_waits_history_long? */
+static inline bool
+pfs_history_wants_lock_waits(const PfsSession *session)
+{
+	const PfsArena *arena = session->arena;
+
+	return arena->sizes.lock_waits_history != 0 && pfs_load(&session->thread->history) &&
+		(pfs_load(&arena->gate) & PFS_WANTS(LOCK_WAITS_HISTORY_LONG)) != 0;
+}
 
 /* Adds a lock wait to lock_waits_history_long.  Owner only. */
 extern void pfs_history_lock_wait(PfsSession *session, const PfsLockWait *wait);

@@ -175,7 +175,7 @@ fill_event(const PfsSession *session, PfsStatementEvent *event, uint32_t class, 
 	pfs_store(&event->object, 0);
 	pfs_store(&event->text_length, 0);
 	pfs_store(&event->message_length, 0);
-	pfs_store(&event->database, thread->database_id);
+	pfs_store(&event->role, 0);
 	pfs_store(&event->class, (uint16_t) class);
 }
 
@@ -238,13 +238,15 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 }
 
 PFS_HOT void
-pfs_statement_text_set(PfsSession *session, PfsStatement *statement, const char *text, size_t length)
+pfs_statement_text_set(PfsSession *session, PfsStatement *statement, uint32_t role,
+					   const char *text, size_t length)
 {
 	if (statement->place < 0)
 		return;
 	length = pfs_min(length, (size_t) session->arena->sizes.sql_text_length);
 	pfs_copy_bytes(pfs_statement_text(statement->event), text, length);
 	pfs_store(&statement->event->text_length, (uint32_t) length);
+	pfs_store(&statement->event->role, role);
 }
 
 void

@@ -191,9 +191,12 @@ extern PfsStatement *pfs_statement_open(PfsSession *session, uint32_t class, Pfs
 /* Id of the next top-level statement, whose command is being worked on. */
 extern uint64_t pfs_statement_promise(PfsSession *session);
 
-/* The statement's text; kept up to sql_text_length, length being cut by the host at a character. */
-extern void pfs_statement_text_set(PfsSession *session, PfsStatement *statement, const char *text,
-								   size_t length);
+/*
+ * The statement's text, and the role it runs as, whose text it is; kept up to sql_text_length, length
+ * being cut by the host at a character.
+ */
+extern void pfs_statement_text_set(PfsSession *session, PfsStatement *statement, uint32_t role,
+								   const char *text, size_t length);
 
 /* Error message of a statement, cut by the host to PFS_MESSAGE_LENGTH. */
 extern void pfs_statement_message_set(PfsSession *session, PfsStatement *statement,

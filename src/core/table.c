@@ -107,6 +107,15 @@ pfs_scan_sees_user(const PfsScan *scan, PfsRef user)
 		memcmp(name.data, scan->own_user, name.length) == 0;
 }
 
+PfsText
+pfs_scan_secret(PfsScan *scan, uint32_t role, PfsText text)
+{
+	if (text.length == 0 ||
+		!(scan->sees_all || (scan->has_role != NULL && scan->has_role(scan, role))))
+		text.data = NULL;
+	return text;
+}
+
 bool
 pfs_read_thread(PfsArena *arena, PfsThread *thread, void *to, const void *from, size_t bytes)
 {

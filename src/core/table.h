@@ -117,6 +117,7 @@ typedef struct PfsScan
 	int			condition_count;
 	bool		sees_all;		/* member of pg_read_all_stats */
 	const char *own_user;		/* else: name of the reader, whose own sessions are shown */
+	bool	  (*has_role) (struct PfsScan *scan, uint32_t role);	/* has it the role's privileges? */
 	void	   *(*alloc) (struct PfsScan *scan, size_t bytes);	/* zeroed */
 	void		(*emit) (struct PfsScan *scan, const void *const *parts);
 	void	   *host;			/* the host's own */

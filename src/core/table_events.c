@@ -106,7 +106,8 @@ typedef struct StatementRow
 
 static const PfsColumn statement_columns[] = {
 	HEAD_COLUMNS("statement"),
-	{"sql_text", "Statement, cut to max_sql_text_length bytes", PFS_COLUMN_TEXT,
+	{"sql_text", "Statement, cut to max_sql_text_length bytes; this, digest_text and message_text are "
+	"NULL for those without the privileges of the role it ran as", PFS_COLUMN_TEXT,
 	offsetof(StatementRow, sql_text), 0},
 	{"digest", "SHA-256 of the normalised statement", PFS_COLUMN_HEX,
 	offsetof(StatementRow, sha), 0},
@@ -160,11 +161,13 @@ emit_statement(PfsScan *scan, PfsStatementEvent *event, const char *text, const 
 	memset(&row, 0, sizeof(row));
 	row.head.head = event->head;
 	fill_head(&row.head, PFS_TEXT_OF(pfs_statement_instrument(arena, event->class)->name));
-	if (event->text_length > 0)
-		row.sql_text = (PfsText) {text, event->text_length, event->head.encoding};
-	if (event->message_length > 0)
-		row.message = (PfsText) {message, event->message_length, event->head.encoding};
-	row.digest_text = pfs_read_digest_text(scan, event->digest, event->digest_generation, row.sha);
+	row.sql_text = pfs_scan_secret(scan, event->role, (PfsText) {text, event->text_length,
+		event->head.encoding});
+	row.message = pfs_scan_secret(scan, event->role, (PfsText) {message, event->message_length,
+		event->head.encoding});
+	row.digest_text = pfs_scan_secret(scan, event->role,
+									  pfs_read_digest_text(scan, event->digest,
+														   event->digest_generation, row.sha));
 	if (pfs_name_copy(arena, event->schema, &schema))
 		row.schema = (PfsText) {schema.text, schema.length, -1};
 	fill_object(arena, &row, event->object, &object);

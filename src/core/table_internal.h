@@ -41,6 +41,13 @@ extern PfsText pfs_text_of_string(const char *string);
 /* May the reader see rows of this user's sessions? */
 extern bool pfs_scan_sees_user(const PfsScan *scan, PfsRef user);
 
+/*
+ * A text as this reader may see it.  Each text of a statement passes here: it is for those who see
+ * all, and for those with the privileges of the role that the statement ran as (PfsStatementEvent),
+ * even if the row is another's: for others it is NULL.  No lock may be held: the host looks up roles.
+ */
+extern PfsText pfs_scan_secret(PfsScan *scan, uint32_t role, PfsText text);
+
 /* Copies bytes under a thread's sequence lock; false (and counted) when it never stood still. */
 extern bool pfs_read_thread(PfsArena *arena, PfsThread *thread, void *to, const void *from,
 							size_t bytes);

@@ -81,8 +81,8 @@ running_text(PfsScan *scan, PfsThread *thread, uint64_t thread_id)
 		if (pfs_statement_read(scan->arena, thread, i, copy, bytes) &&
 			copy->head.state == PFS_EVENT_RUNNING && copy->level == 0 &&
 			copy->head.thread_id == thread_id)
-			return (PfsText) {pfs_statement_text(copy),
-				pfs_text_length(scan->arena, copy), copy->head.encoding};
+			return pfs_scan_secret(scan, copy->role, (PfsText) {pfs_statement_text(copy),
+				pfs_text_length(scan->arena, copy), copy->head.encoding});
 	return (PfsText) {NULL, 0, -1};
 }
 

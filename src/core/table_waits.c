@@ -228,7 +228,8 @@ static const PfsColumn lock_wait_columns[] = {
 	offsetof(LockWaitRow, wait.statement_id), PFS_COLUMN_NULL_IF_ZERO},
 	{"waiting_queryid", "Its query id", PFS_COLUMN_U64, offsetof(LockWaitRow, wait.query_id),
 	PFS_COLUMN_NULL_IF_ZERO},
-	{"waiting_query", "Its text, cut to 512 bytes", PFS_COLUMN_TEXT, offsetof(LockWaitRow, text), 0},
+	{"waiting_query", "Its text, cut to 512 bytes; NULL for those without the privileges of the role "
+	"it ran as", PFS_COLUMN_TEXT, offsetof(LockWaitRow, text), 0},
 	{"blocking_thread_id", "First thread that stood in the way when the wait began; NULL if not known",
 	PFS_COLUMN_U64, offsetof(LockWaitRow, wait.blocking_thread_id), PFS_COLUMN_NULL_IF_ZERO},
 	{"blocking_pid", "Its process; 0 of a prepared transaction is shown as NULL", PFS_COLUMN_U32,
@@ -240,8 +241,8 @@ static const PfsColumn lock_wait_columns[] = {
 	PFS_COLUMN_U64, offsetof(LockWaitRow, wait.blocking_statement_id), PFS_COLUMN_NULL_IF_ZERO},
 	{"blocking_queryid", "Its query id", PFS_COLUMN_U64,
 	offsetof(LockWaitRow, wait.blocking_query_id), PFS_COLUMN_NULL_IF_ZERO},
-	{"blocking_query", "Its text, cut to 512 bytes; only for those who may see both users",
-	PFS_COLUMN_TEXT, offsetof(LockWaitRow, blocking_text), 0},
+	{"blocking_query", "Its text, cut to 512 bytes; NULL for those without the privileges of the role "
+	"it ran as", PFS_COLUMN_TEXT, offsetof(LockWaitRow, blocking_text), 0},
 };
 PFS_GROUP(lock_wait_group, lock_wait_columns);
 
@@ -260,12 +261,10 @@ emit_lock_wait(PfsScan *scan, const PfsLockWait *wait)
 	row.user = pfs_text_of_name(arena, wait->user);
 	row.blocking_user = pfs_text_of_name(arena, wait->blocking_user);
 	row.database = pfs_text_of_name(arena, wait->database);
-	if (wait->text_length > 0)
-		row.text = (PfsText) {wait->text, pfs_min(wait->text_length, PFS_LOCK_TEXT_LENGTH),
-			wait->encoding};
-	if (wait->blocking_text_length > 0 && pfs_scan_sees_user(scan, wait->blocking_user))
-		row.blocking_text = (PfsText) {wait->blocking_text,
-			pfs_min(wait->blocking_text_length, PFS_LOCK_TEXT_LENGTH), wait->blocking_encoding};
+	row.text = pfs_scan_secret(scan, wait->role, (PfsText) {wait->text,
+		pfs_min(wait->text_length, PFS_LOCK_TEXT_LENGTH), wait->encoding});
+	row.blocking_text = pfs_scan_secret(scan, wait->blocking_role, (PfsText) {wait->blocking_text,
+		pfs_min(wait->blocking_text_length, PFS_LOCK_TEXT_LENGTH), wait->blocking_encoding});
 	if (wait->blocking_thread_id != 0)
 		row.blocking_state = pfs_text_of_string(wait->blocking_running ? "active" : "idle");
 	row.outcome = pfs_text_of_string(wait->granted ? "GRANTED" : "GIVEN UP");

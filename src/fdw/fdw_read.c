@@ -21,6 +21,8 @@ typedef struct ScanRun
 	MemoryContext row_context;
 	PfsFdwRow	row;
 	void	   *arg;
+	Oid			role;			/* the one asked for last: rows of one session follow each other */
+	bool		has_role;
 } ScanRun;
 
 static void *
@@ -29,6 +31,22 @@ alloc_for_scan(PfsScan *scan, size_t bytes)
 	ScanRun    *run = scan->host;
 
 	return MemoryContextAllocExtended(run->scan_context, bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+}
+
+/* A role that was dropped has no members. */
+static bool
+reader_has_role(PfsScan *scan, uint32_t role)
+{
+	ScanRun    *run = scan->host;
+
+	if (!OidIsValid(role))
+		return false;
+	if (run->role != role)
+	{
+		run->has_role = has_privs_of_role(GetUserId(), role);
+		run->role = role;
+	}
+	return run->has_role;
 }
 
 static void
@@ -67,6 +85,7 @@ pfs_fdw_read(const PfsTable *table, const PfsFdwReader *reader, const PfsConditi
 		.condition_count = condition_count,
 		.sees_all = reader->sees_all,
 		.own_user = reader->own_user,
+		.has_role = reader_has_role,
 		.alloc = alloc_for_scan,
 		.emit = emit_row,
 		.host = &run,

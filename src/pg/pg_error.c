@@ -15,6 +15,7 @@
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
 #include "pg/pg_query.h"
+#include "pg/pg_text.h"
 #include "tcop/dest.h"
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
@@ -30,18 +31,6 @@ static MemoryContext message_context = NULL;
 
 /* --- what ends statements --- */
 
-/* Nobody has parsed this text, so it is cut where a password might follow. */
-static size_t
-length_before_password(const char *text)
-{
-	static const char word[] = "password";
-
-	for (const char *at = text; *at != '\0'; at++)
-		if (pg_strncasecmp(at, word, sizeof(word) - 1) == 0)
-			return (size_t) (at - text) + sizeof(word) - 1;
-	return strlen(text);
-}
-
 /* A statement that never came as far as a hook: bad syntax, aborted transaction block. */
 static void
 record_unseen_statement(int sqlstate, const char *message)
@@ -49,18 +38,18 @@ record_unseen_statement(int sqlstate, const char *message)
 	PfsTicks	start = pfs_pg_arrival();
 	PfsTicks	now = pfs_now();
 	PfsStatement *statement;
-	size_t		length;
+	PfsPgText	text;
 
 	if (debug_query_string == NULL || !pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
 		return;
 	statement = pfs_statement_open(&pfs_session, PFS_PG_SQL_ERROR, Min(start, now));
 	if (statement == NULL)
 		return;
-	length = length_before_password(debug_query_string);
-	pfs_statement_text_set(&pfs_session, statement, debug_query_string,
-						   pfs_pg_clip(debug_query_string, length,
-									   pfs_arena->sizes.sql_text_length));
-	pfs_pg_end(statement, now, sqlstate, message);
+	pfs_pg_text_of_message(&text, debug_query_string, false);
+	pfs_statement_text_set(&pfs_session, statement, text.role, text.data,
+						   pfs_pg_clip(text.data, text.length, pfs_arena->sizes.sql_text_length));
+	statement->host_flags = PFS_PG_SECRET_MESSAGE;
+	pfs_pg_end(statement, now, sqlstate, pfs_pg_message_kept(statement, sqlstate, message));
 }
 
 /* All statements on stage fail, innermost first; else the one that the commit belongs to. */
@@ -77,7 +66,7 @@ fail_statements(int sqlstate, const char *message)
 		top = pfs_pg_top();
 		if (top != NULL && (top->host_flags & PFS_PG_ENDED) != 0 &&
 			!pfs_pg_belongs_to_newer_message(top))
-			pfs_pg_end(top, now, sqlstate, message);
+			pfs_pg_end(top, now, sqlstate, pfs_pg_message_kept(top, sqlstate, message));
 		else
 		{
 			pfs_pg_finish_ended();
@@ -85,6 +74,7 @@ fail_statements(int sqlstate, const char *message)
 		}
 		return;
 	}
+	message = pfs_pg_message_kept(pfs_session.running, sqlstate, message);
 	while (pfs_session.running != NULL)
 	{
 		PfsStatement *statement = pfs_session.running;
@@ -199,7 +189,8 @@ copy_message(int sqlstate)
 	edata = CopyErrorData();
 	is_error = edata->elevel >= ERROR;
 	if (is_error && edata->message != NULL)
-		strlcpy(caught_message, edata->message, sizeof(caught_message));
+		strlcpy(caught_message, pfs_pg_message_kept(pfs_session.running, sqlstate, edata->message),
+				sizeof(caught_message));
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(message_context);
 	return is_error;

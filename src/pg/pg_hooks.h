@@ -62,6 +62,8 @@ extern size_t pfs_pg_clip(const char *text, size_t length, size_t limit);
 #define PFS_PG_EXTENDED 0x80	/* extended protocol */
 #define PFS_PG_SECRET 0x100		/* show only the normalised text */
 #define PFS_PG_COMPLETE 0x200	/* the client has its CommandComplete */
+#define PFS_PG_SECRET_MESSAGE 0x10000	/* nor what its error messages quote, see pg_text.h */
+#define PFS_PG_OWN_QUERY 0x20000	/* a command that executes a query of its own source text */
 
 /* The statement that parse analysis has opened and nothing has executed yet, or NULL. */
 extern PfsStatement *pfs_pg_pending;
@@ -126,7 +128,6 @@ extern void pfs_pg_forget_suspended(void);
 
 /* Normalised-text ids of utility statements, see pg_utility.c. */
 extern uint64 pfs_pg_utility_id(const char *source, int location, int length, uint64 server_id);
-extern bool pfs_pg_holds_secret(const Node *utility);
 
 /* --- pg_query.c: see pg_query.h --- */
 struct PfsPgQuery;

@@ -15,6 +15,7 @@
  *		pg_protocol.c		messages to the client: end of statements, protocol commands
  *		pg_error.c			errors and warnings
  *		pg_digest.c			the server's scanner feeds the digest
+ *		pg_text.c			what is kept of texts and messages
  *		pg_wait_events.c	instruments of waits
  *		pg_wait.c			observer of libc calls: which wait a call is
  *		pg_wait_fd.c		descriptors: files and sockets

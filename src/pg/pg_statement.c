@@ -27,6 +27,7 @@
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
 #include "pg/pg_query.h"
+#include "pg/pg_text.h"
 #include "pg/pg_wait.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
@@ -64,30 +65,6 @@ forget_top(const PfsStatement *statement)
 	top_known = pfs_session.open == 0;
 }
 
-static inline bool
-is_space(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* The part of a query string that is this statement, without the white space around it. */
-static const char *
-statement_text(const char *source, int location, int length, size_t *bytes)
-{
-	const char *text = source + (location > 0 ? location : 0);
-	size_t		left = length > 0 ? (size_t) length : strlen(text);
-
-	while (left > 0 && is_space(text[0]))
-	{
-		text++;
-		left--;
-	}
-	while (left > 0 && is_space(text[left - 1]))
-		left--;
-	*bytes = left;
-	return text;
-}
-
 PFS_HOT uint32
 pfs_pg_digest(uint64 query_id, const char *source, int location, int length)
 {
@@ -121,16 +98,6 @@ pfs_pg_digest(uint64 query_id, const char *source, int location, int length)
 	return number;
 }
 
-/* A statement that may hold a password is shown in its normalised form. */
-static const char *
-public_text(const char *source, int location, int length, char *buffer, size_t size, size_t *bytes)
-{
-	uint8		sha[PFS_SHA_BYTES];
-
-	*bytes = pfs_pg_normalize(source, location, length, buffer, size, sha);
-	return buffer;
-}
-
 /*
  * An extension's script would fill the digest table with hundreds of rows for nobody.  A stored
  * query (the body of an SQL-standard function) never gets a query id: it is not what did not fit.
@@ -147,21 +114,18 @@ has_digest(const PfsStatement *statement, uint64 query_id)
 static PFS_HOT void
 describe(PfsStatement *statement, const char *source, int location, int length, uint64 query_id)
 {
-	char		buffer[1024];
-	size_t		bytes;
-	const char *text = (statement->host_flags & PFS_PG_SECRET) != 0
-		? public_text(source, location, length, buffer, sizeof(buffer), &bytes)
-		: statement_text(source, location, length, &bytes);
+	PfsPgText	text;
 
+	pfs_pg_text_kept(&text, statement, source, location, length);
 	statement->event->schema = pfs_pg_current_schema();
 	statement->event->object = statement->parent != NULL ? pfs_pg_current_routine() : 0;
 	statement->event->query_id = query_id;
 	if (statement->wants_digest && has_digest(statement, query_id))
 		statement->event->digest = pfs_pg_digest(query_id, source, location, length);
 	statement->event->digest_generation = pfs_load(&pfs_arena->digest_generation);
-	pfs_statement_text_set(&pfs_session, statement, text,
-						   pfs_pg_clip(text, bytes, pfs_arena->sizes.sql_text_length));
-	if (pfs_unlikely(bytes == 0) && statement->parent != NULL)
+	pfs_statement_text_set(&pfs_session, statement, text.role, text.data,
+						   pfs_pg_clip(text.data, text.length, pfs_arena->sizes.sql_text_length));
+	if (pfs_unlikely(text.length == 0) && statement->parent != NULL)
 		pfs_statement_unlist(statement);	/* a row would tell nothing, and push out one that does */
 }
 
@@ -532,7 +496,7 @@ pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstat
 		if (query->utilityStmt != NULL)
 		{
 			query_id = pfs_pg_utility_id(source, location, length, query_id);
-			flags |= pfs_pg_holds_secret(query->utilityStmt) ? PFS_PG_SECRET : 0;
+			flags |= pfs_pg_text_flags(query->utilityStmt);
 		}
 		if (pfs_session.running == NULL && committing() == NULL)
 		{

@@ -16,6 +16,7 @@
 #include "pg/pg_digest.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_text.h"
 #include "tcop/utility.h"
 
 #define ID_CACHE 64				/* power of two */
@@ -71,24 +72,6 @@ pfs_pg_utility_id(const char *source, int location, int length, uint64 server_id
 	return server_id;
 }
 
-/* Would the text of this statement show a password? */
-bool
-pfs_pg_holds_secret(const Node *utility)
-{
-	switch (nodeTag(utility))
-	{
-		case T_CreateRoleStmt:
-		case T_AlterRoleStmt:
-		case T_CreateUserMappingStmt:
-		case T_AlterUserMappingStmt:
-		case T_CreateSubscriptionStmt:
-		case T_AlterSubscriptionStmt:
-			return true;
-		default:
-			return false;
-	}
-}
-
 static void
 count_savepoints(const TransactionStmt *stmt)
 {
@@ -120,14 +103,12 @@ static PfsStatement *
 begin_utility(PlannedStmt *pstmt, const char *source, DestReceiver *dest)
 {
 	CommandTag	tag = CreateCommandTag(pstmt->utilityStmt);
-	uint32		flags = 0;
+	uint32		flags = pfs_pg_text_flags(pstmt->utilityStmt);
 	uint64		id = pfs_pg_utility_id(source, pstmt->stmt_location, pstmt->stmt_len,
 									   (uint64) pstmt->queryId);
 
 	if (dest != NULL && dest->mydest == DestRemoteExecute)
 		flags |= PFS_PG_EXTENDED;
-	if (pfs_pg_holds_secret(pstmt->utilityStmt))
-		flags |= PFS_PG_SECRET;
 	return pfs_pg_claim(pfs_pg_class_of_tag(tag), source, pstmt->stmt_location, pstmt->stmt_len, id,
 						flags);
 }

@@ -15,6 +15,7 @@
 #include "pg/pg_arena.h"
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
+#include "pg/pg_text.h"
 #include "pg/pg_wait.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
@@ -109,6 +110,7 @@ describe_blocker(int slot, uint32 pid)
 		history.blocking_query_id = copy.event.query_id;
 		history.blocking_running = copy.event.head.state == PFS_EVENT_RUNNING;
 		history.blocking_encoding = copy.event.head.encoding;
+		history.blocking_role = copy.event.role;
 		history.blocking_text_length = (uint16) Min(copy.event.text_length, kept);
 		memcpy(history.blocking_text, pfs_statement_text(&copy.event), history.blocking_text_length);
 		if (history.blocking_running)
@@ -134,9 +136,12 @@ describe_waiter(void)
 			history.statement_id = pfs_statement_promise(&pfs_session);
 		if (debug_query_string != NULL)
 		{
-			history.text_length = (uint16) pfs_pg_clip(debug_query_string, strlen(debug_query_string),
-													   PFS_LOCK_TEXT_LENGTH);
-			memcpy(history.text, debug_query_string, history.text_length);
+			PfsPgText	text;
+
+			pfs_pg_text_of_message(&text, debug_query_string, true);
+			history.role = text.role;
+			history.text_length = (uint16) pfs_pg_clip(text.data, text.length, PFS_LOCK_TEXT_LENGTH);
+			memcpy(history.text, text.data, history.text_length);
 		}
 		return;
 	}
@@ -144,6 +149,7 @@ describe_waiter(void)
 	history.query_id = statement->event->query_id;
 	if (statement->place < 0)
 		return;
+	history.role = statement->event->role;
 	history.text_length = (uint16) Min(pfs_text_length(pfs_arena, statement->event), PFS_LOCK_TEXT_LENGTH);
 	memcpy(history.text, pfs_statement_text(statement->event), history.text_length);
 }
@@ -154,9 +160,9 @@ pfs_pg_lock_begin(const PfsWaitObject *object, PfsTicks start)
 	uint32		pid = 0;
 	int			slot;
 
-	if (pfs_arena->sizes.lock_waits_history == 0)
-		return;
 	memset(&history, 0, offsetof(PfsLockWait, text));
+	if (!pfs_history_wants_lock_waits(&pfs_session))
+		return;
 	slot = find_blocker(&pid);
 	history.blocking_pid = pid;
 	history.object = *object;
@@ -186,7 +192,7 @@ pfs_pg_lock_end(const PfsWaitObject *object, PfsTicks start, PfsTicks end, bool 
 	PfsTicks	wait = start != 0 ? Max(end - start, 1) : 0;
 
 	count_table_lock(object, wait);
-	if (pfs_arena->sizes.lock_waits_history == 0 || history.thread_id == 0)
+	if (history.thread_id == 0)
 		return;
 	history.wait = wait;
 	history.granted = granted;

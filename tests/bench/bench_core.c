@@ -115,7 +115,7 @@ one_statement(void)
 	if (statement->wants_digest)
 		statement->event->digest = find_digest(4711);
 	statement->event->digest_generation = pfs_load(&arena->digest_generation);
-	pfs_statement_text_set(session, statement, text, 60);
+	pfs_statement_text_set(session, statement, 10, text, 60);
 	pfs_statement_publish(session, statement);
 	pfs_statement_set(statement, PFS_COUNTER_ROWS_SENT, 1);
 	now += 5000;
@@ -159,7 +159,7 @@ static void
 setup_nested(void)
 {
 	session->running = pfs_statement_open(session, 8, now);
-	pfs_statement_text_set(session, session->running, text, 60);
+	pfs_statement_text_set(session, session->running, 10, text, 60);
 	pfs_statement_publish(session, session->running);
 }
 

@@ -126,6 +126,8 @@ def test_text_of_a_megabyte(cluster: Any, conn: Any) -> None:
         assert 1000 <= len(event.digest_text) <= 1024
         assert len(event.digest) == 64
         failed = w.event(f"SELEC '{big}'")
+        assert (failed.errors, failed.sql_text) == (1, "SELEC ?")
+        failed = w.event(f"SELEC {big}")
         assert (failed.errors, len(failed.sql_text)) == (1, 1024)
         comment = w.event(f"SELECT 5 /* {big} */")
         assert comment.digest_text == "SELECT ?"

@@ -20,6 +20,7 @@ ROLES = ("rights_plain", "rights_owner", "rights_member", "rights_noinherit")
 PUBLIC_FUNCTIONS = {
     "ps_current_thread_id",
     "ps_thread_id",
+    "shown_text",
     "performance_schema_fdw_handler",
     "performance_schema_fdw_validator",
 }

@@ -208,7 +208,7 @@ fixture_open(PfsSession *session, uint32_t class, uint64_t query_id, const char 
 		pfs_store(&statement->event->digest, fixture_digest(session, query_id));
 	pfs_store(&statement->event->digest_generation, pfs_load(&session->arena->digest_generation));
 	pfs_store(&statement->event->query_id, query_id);
-	pfs_statement_text_set(session, statement, text, strlen(text));
+	pfs_statement_text_set(session, statement, FIXTURE_ROLE, text, strlen(text));
 	pfs_statement_publish(session, statement);
 	return statement;
 }
@@ -438,6 +438,13 @@ scan_end(FixtureScan *scan)
 	free(scan->memory);
 }
 
+/* Everybody has the privileges of this role, and of no other. */
+static bool
+has_role(PfsScan *scan, uint32_t role)
+{
+	return role == FIXTURE_ROLE;
+}
+
 static Rows *
 read_rows(PfsArena *arena, const char *table, const PfsCondition *condition, const char *user)
 {
@@ -448,6 +455,7 @@ read_rows(PfsArena *arena, const char *table, const PfsCondition *condition, con
 	scan.scan.condition_count = condition != NULL;
 	scan.scan.sees_all = user == NULL;
 	scan.scan.own_user = user;
+	scan.scan.has_role = has_role;
 	scan.scan.table->scan(&scan.scan);
 	scan_end(&scan);
 	return scan.rows;

@@ -18,6 +18,7 @@
 /* Statement classes 0 .. FIXTURE_CLASSES - 1 are registered, then transaction, error and waits. */
 #define FIXTURE_CLASSES 4
 #define FIXTURE_ERRORS 4
+#define FIXTURE_ROLE 10    /* texts of fixture statements are this role's, which all readers have */
 #define FIXTURE_START 1000 /* ticks at which fixture statements start */
 
 /* Thread classes. */

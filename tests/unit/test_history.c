@@ -172,7 +172,7 @@ test_overwritten_texts(void)
 		int n = snprintf(text, sizeof(text), "%" PRIu64 ":", i);
 
 		memset(text + n, (int) ('a' + i % 26), sizeof(text) - (size_t) n);
-		pfs_statement_text_set(session, statement, text, sizeof(text));
+		pfs_statement_text_set(session, statement, FIXTURE_ROLE, text, sizeof(text));
 		pfs_statement_close(session, statement, FIXTURE_START + i);
 	}
 	rows = rows_of(arena, LONG);
@@ -282,6 +282,8 @@ numbered_lock_wait(PfsSession *session, uint64_t number)
 						.user = session->thread->user,
 						.blocking_user = session->thread->user,
 						.database = session->thread->database,
+						.role = FIXTURE_ROLE,
+						.blocking_role = FIXTURE_ROLE + (uint32_t) number % 2,
 						.epoch = pfs_load_acquire(&session->arena->reset_now),
 						.granted = number % 2};
 
@@ -376,6 +378,13 @@ test_long_waits(uint32_t size)
 		numbered_lock_wait(session, i);
 	}
 	is_u64(table_count(arena, WAITS), 0, "a ring of no rows");
+	ok(pfs_history_wants_lock_waits(session), "lock waits are wanted");
+	pfs_set_consumer(arena, PFS_CONSUMER_LOCK_WAITS_HISTORY_LONG, false);
+	ok(!pfs_history_wants_lock_waits(session), "not without their consumer");
+	pfs_set_consumer(arena, PFS_CONSUMER_LOCK_WAITS_HISTORY_LONG, true);
+	pfs_store(&session->thread->history, 0);
+	ok(!pfs_history_wants_lock_waits(session), "nor of a thread without history");
+	pfs_store(&session->thread->history, 1);
 	fixture_detach(session);
 	waits = rows_of(arena, WAITS_LONG);
 	lock_waits = rows_of(arena, LOCK_WAITS);
@@ -387,6 +396,13 @@ test_long_waits(uint32_t size)
 	rows_free(waits);
 	rows_free(lock_waits);
 	waits = rows_seen_by(arena, WAITS_LONG, "bob");
+	lock_waits = rows_seen_by(arena, LOCK_WAITS, "ada");
+	for (int i = 0; i < lock_waits->count; i++)
+		ok(row_text(lock_waits, i, "waiting_query") != NULL &&
+			   (row_text(lock_waits, i, "blocking_query") == NULL) ==
+				   (row_number(lock_waits, i, "blocking_pid") % 2 == 1),
+		   "each text is its own role's");
+	rows_free(lock_waits);
 	lock_waits = rows_seen_by(arena, LOCK_WAITS, "bob");
 	is_u64((uint64_t) (waits->count + lock_waits->count), 0, "others do not see them");
 	rows_free(waits);

@@ -55,7 +55,7 @@ test_life(void)
 	statement->event->digest = fixture_digest(p.session, 77);
 	statement->event->digest_generation = p.arena->digest_generation;
 	statement->event->sqlstate = 3;
-	pfs_statement_text_set(p.session, statement, "select 1", 8);
+	pfs_statement_text_set(p.session, statement, FIXTURE_ROLE, "select 1", 8);
 	pfs_statement_publish(p.session, statement);
 	rows = rows_of(p.arena, CURRENT);
 	is_str(row_text(rows, 0, "sql_text"), "select 1", "the text of a running statement");
@@ -353,7 +353,7 @@ test_unpublished(bool history)
 	pfs_set_consumer(p.arena, PFS_CONSUMER_STATEMENTS_HISTORY, history);
 	fixture_statement(p.session, 0, 0, 5, "first");
 	statement = pfs_statement_open(p.session, 1, FIXTURE_START);
-	pfs_statement_text_set(p.session, statement, "second", 6);
+	pfs_statement_text_set(p.session, statement, FIXTURE_ROLE, "second", 6);
 	rows = rows_of(p.arena, CURRENT);
 	ok(rows->count == 0 || (strcmp(row_text(rows, 0, "sql_text"), "first") == 0 &&
 							row_number(rows, 0, "event_id") == 1),
@@ -374,7 +374,7 @@ test_long_texts(void)
 	Rows *rows;
 
 	memset(text, 'x', sizeof(text));
-	pfs_statement_text_set(p.session, statement, text, sizeof(text));
+	pfs_statement_text_set(p.session, statement, FIXTURE_ROLE, text, sizeof(text));
 	pfs_statement_message_set(p.session, statement, text, sizeof(text));
 	pfs_statement_publish(p.session, statement);
 	pfs_statement_close(p.session, statement, FIXTURE_START + 1);
@@ -507,9 +507,52 @@ test_truncate_current(void)
 	leave_place(p);
 }
 
+/* A text is for those who have the privileges of its role; the row is the user's all the same. */
+static void
+test_roles(void)
+{
+	static const char *const tables[] = {CURRENT, HISTORY, "events_statements_history_long"};
+	Place p = new_place();
+	PfsStatement *statement;
+
+	pfs_set_consumer(p.arena, PFS_CONSUMER_STATEMENTS_HISTORY_LONG, true);
+	for (uint32_t role = 0; role < 2; role++)
+	{
+		statement = fixture_open(p.session, 1, 5, "before");
+		pfs_statement_text_set(p.session, statement, FIXTURE_ROLE + role, "select", 6);
+		pfs_statement_message_set(p.session, statement, "failed", 6);
+		pfs_statement_close(p.session, statement, FIXTURE_START + 5);
+		for (size_t i = 0; i < PFS_LENGTH(tables); i++)
+		{
+			Rows *rows = rows_seen_by(p.arena, tables[i], "ada");
+			Rows *all = rows_of(p.arena, tables[i]);
+			int last = rows->count - 1;
+			const char *text = row_text(rows, last, "sql_text");
+
+			ok(rows->count == all->count && rows->count > 0, "%s: rows", tables[i]);
+			if (role == 0)
+				is_str(text, "select", "its text");
+			else
+				ok(text == NULL && row_text(rows, last, "message_text") == NULL &&
+					   row_text(rows, last, "digest_text") == NULL,
+				   "no text of a role that the reader has not");
+			is_str(row_text(all, last, "sql_text"), "select", "who sees all sees it");
+			is_str(row_text(all, last, "message_text"), "failed", "and the message");
+			is_str(row_text(all, last, "digest_text"), "query 5", "and the normalised text");
+			rows_free(rows);
+			rows_free(all);
+		}
+	}
+	statement = pfs_statement_open(p.session, 1, FIXTURE_START);
+	is_u64(statement->event->role, 0, "an earlier event's role is not left behind");
+	pfs_statement_drop(p.session, statement);
+	leave_place(p);
+}
+
 int
 main(void)
 {
+	test_roles();
 	test_life();
 	test_nesting();
 	test_orphans();

@@ -32,7 +32,7 @@ SELECT performance_schema.set_instruments('statement/sql/create\_t%', NULL, 'on'
 SELECT enabled, timed FROM performance_schema.setup_instruments
 WHERE name = 'statement/sql/create_table';
 SELECT performance_schema.set_instruments('statement/sql/_elect', 'YES', 'YES');
-SELECT performance_schema.set_consumers('%history_long', false);
+SELECT performance_schema.set_consumers('events%history_long', false);
 SELECT performance_schema.set_thread_classes('%/walsender', 'NO', 'NO');
 SELECT name, enabled, history FROM performance_schema.setup_threads WHERE enabled = 'NO';
 SELECT performance_schema.set_thread_classes('%/walsender', true, true);

@@ -1,0 +1,291 @@
+/*
+ * pg_text.c
+ *		What is kept of texts and messages, see pg_text.h.
+ */
+#include "postgres.h"
+
+#include "core/text_mask.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "pg/pg_arena.h"
+#include "pg/pg_compat.h"
+#include "pg/pg_digest.h"
+#include "pg/pg_hooks.h"
+#include "pg/pg_text.h"
+#include "utils/builtins.h"
+
+PFS_SQL_FUNCTION(performance_schema_shown_text);
+
+/* --- commands --- */
+
+/* Does the query that a command executes share the command's source text? */
+static bool
+shares_its_text(const Node *query)
+{
+	const Node *utility = query != NULL && IsA(query, Query) ? ((const Query *) query)->utilityStmt
+		: NULL;
+
+	return utility == NULL || !IsA(utility, ExecuteStmt);
+}
+
+uint32
+pfs_pg_text_flags(const Node *utility)
+{
+	switch (nodeTag(utility))
+	{
+		case T_CreateRoleStmt:
+		case T_AlterRoleStmt:
+		case T_AlterRoleSetStmt:
+		case T_AlterDatabaseSetStmt:
+		case T_AlterSystemStmt:
+		case T_CreateFdwStmt:
+		case T_AlterFdwStmt:
+		case T_CreateForeignServerStmt:
+		case T_AlterForeignServerStmt:
+		case T_ImportForeignSchemaStmt:
+		case T_CreateUserMappingStmt:
+		case T_AlterUserMappingStmt:
+		case T_CreateSubscriptionStmt:
+		case T_AlterSubscriptionStmt:
+			return PFS_PG_SECRET | PFS_PG_SECRET_MESSAGE;
+		case T_VariableSetStmt:
+			{
+				/* keys for functions are passed in settings of one's own */
+				const char *name = ((const VariableSetStmt *) utility)->name;
+
+				return name != NULL && strchr(name, '.') != NULL
+					? PFS_PG_SECRET | PFS_PG_SECRET_MESSAGE : 0;
+			}
+		case T_DoStmt:
+			return PFS_PG_SECRET;
+		case T_CopyStmt:
+			{
+				const CopyStmt *copy = (const CopyStmt *) utility;
+				uint32		flags = copy->query != NULL ? PFS_PG_OWN_QUERY : 0;
+
+				return copy->is_program ? flags | PFS_PG_SECRET | PFS_PG_SECRET_MESSAGE : flags;
+			}
+		case T_ExplainStmt:
+			return shares_its_text(((const ExplainStmt *) utility)->query) ? PFS_PG_OWN_QUERY : 0;
+		case T_CreateTableAsStmt:
+			return shares_its_text(((const CreateTableAsStmt *) utility)->query)
+				? PFS_PG_OWN_QUERY : 0;
+		case T_DeclareCursorStmt:
+		case T_RefreshMatViewStmt:
+			return PFS_PG_OWN_QUERY;
+		default:
+			return 0;
+	}
+}
+
+/* --- texts --- */
+
+static inline bool
+is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* The part of a query string that is this statement, without the white space around it. */
+static inline void
+keep_part(PfsPgText *text, const char *source, int location, int length)
+{
+	const char *data = source + (location > 0 ? location : 0);
+	size_t		left = length > 0 ? (size_t) length : strlen(data);
+
+	while (left > 0 && is_space(data[0]))
+	{
+		data++;
+		left--;
+	}
+	while (left > 0 && is_space(data[left - 1]))
+		left--;
+	text->data = data;
+	text->length = left;
+}
+
+static void
+keep_normalised(PfsPgText *text, const char *source, int location, int length)
+{
+	uint8		sha[PFS_SHA_BYTES];
+
+	text->data = text->buffer;
+	text->length = pfs_pg_normalize(source, location, length, text->buffer, sizeof(text->buffer),
+									sha);
+}
+
+/* Bytes kept of a statement's text; it has a place in the thread's stack. */
+static inline size_t
+kept_bytes(const PfsStatement *statement)
+{
+	return Min(statement->event->text_length, pfs_arena->sizes.sql_text_length);
+}
+
+/*
+ * A query inside a command has the command's source and, before 18, no place in it: its text is the
+ * command's then, which is never that of a neighbour in the same message.  A function's statement,
+ * evaluated by the command itself, has a source of its own.
+ */
+static bool
+keep_commands(PfsPgText *text, const PfsStatement *statement, const char *source, int location,
+			  int length)
+{
+	const PfsStatement *command = statement->parent;
+	bool		secret = (command->host_flags & PFS_PG_SECRET) != 0;
+	PfsStatementEvent *event = command->event;
+	size_t		size;
+
+	if (!secret && (location > 0 || length > 0))
+		return false;
+	text->length = 0;
+	text->role = event->role;
+	if (command->place < 0)
+		return true;			/* it has none */
+	text->data = pfs_statement_text(event);
+	size = kept_bytes(command);
+	if (!secret && (size > strlen(source) || memmem(source, strlen(source), text->data, size) == NULL))
+		return false;
+	text->length = size;
+	return true;
+}
+
+/* A statement without a place, as a rule adds it, is shown only if the source is one statement. */
+static pg_noinline void
+keep_only_statement(PfsPgText *text, const char *source)
+{
+	bool		several;
+	size_t		first = pfs_text_first(source, strlen(source), &several);
+
+	text->data = source;
+	text->length = 0;
+	if (!several)
+		keep_part(text, source, 0, (int) Min(first, (size_t) PG_INT32_MAX));
+}
+
+PFS_HOT void
+pfs_pg_text_kept(PfsPgText *text, const PfsStatement *statement, const char *source, int location,
+				 int length)
+{
+	const PfsStatement *parent = statement->parent;
+
+	if (pfs_unlikely(parent != NULL && (parent->host_flags & PFS_PG_OWN_QUERY) != 0) &&
+		keep_commands(text, statement, source, location, length))
+		return;
+	text->role = GetUserId();
+	if (pfs_unlikely((statement->host_flags & PFS_PG_SECRET) != 0))
+		keep_normalised(text, source, location, length);
+	else if (pfs_unlikely(location < 0))
+		keep_only_statement(text, source);
+	else
+		keep_part(text, source, location, length);
+}
+
+void
+pfs_pg_text_of_message(PfsPgText *text, const char *message, bool parsed)
+{
+	bool		several;
+	size_t		whole = strlen(message);
+	size_t		first = pfs_text_first(message, whole, &several);
+
+	text->role = GetOuterUserId();	/* the client's, even if a function is running */
+	text->data = text->buffer;
+	text->length = 0;
+	if (parsed && several)
+	{
+		/* which of them is it?  the first, as long as none has ended */
+		if (pfs_pg_last_end() >= pfs_pg_arrival() || !pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
+			return;
+		whole = first;
+	}
+	if (parsed && pfs_text_is_query(message, whole))
+		keep_part(text, message, 0, (int) Min(first, (size_t) PG_INT32_MAX));
+	else
+		text->length = pfs_text_mask(message, whole, text->buffer, sizeof(text->buffer));
+}
+
+/* --- messages --- */
+
+/* All quotes of all languages: those of ASCII, and what is not ASCII. */
+static inline bool
+may_be_quote(char c)
+{
+	return c == '"' || c == '\'' || IS_HIGHBIT_SET(c);
+}
+
+static bool
+text_shows(const PfsStatement *statement, const char *word, size_t length)
+{
+	return length > 0 && memmem(pfs_statement_text(statement->event), kept_bytes(statement), word,
+								length) != NULL;
+}
+
+/* Does the text show all that stands in double quotes from here to the last quote? */
+static bool
+text_shows_quoted(const PfsStatement *statement, const char *first, const char *last)
+{
+	if (statement == NULL || statement->place < 0 || *last != '"')
+		return false;
+	while (first != NULL && first < last && *first == '"')
+	{
+		const char *close = strchr(first + 1, '"');
+
+		if (close == NULL || !text_shows(statement, first + 1, (size_t) (close - first - 1)))
+			return false;
+		if (close == last)
+			return true;
+		for (first = close + 1; !may_be_quote(*first);)
+			first++;
+	}
+	return false;
+}
+
+const char *
+pfs_pg_message_kept(const PfsStatement *statement, int sqlstate, const char *message)
+{
+	static char kept[PFS_MESSAGE_LENGTH + 1];
+	bool		secret = statement != NULL &&
+		(statement->host_flags & PFS_PG_SECRET_MESSAGE) != 0;
+	const char *first = message;
+	const char *last;
+
+	if (message == NULL || !(secret || sqlstate == ERRCODE_SYNTAX_ERROR))
+		return message;
+	while (*first != '\0' && !may_be_quote(*first))
+		first++;
+	if (*first == '\0')
+		return message;
+	last = first + strlen(first) - 1;
+	while (last > first && !may_be_quote(*last))
+		last--;
+	if (text_shows_quoted(statement, first, last))
+		return message;
+	if (IS_HIGHBIT_SET(*first) || IS_HIGHBIT_SET(*last))
+		snprintf(kept, sizeof(kept), "%.*s?", (int) (first - message), message);
+	else
+		snprintf(kept, sizeof(kept), "%.*s?%s", (int) (first - message + 1), message, last);
+	return kept;
+}
+
+/* --- in SQL --- */
+
+/*
+ * What pfs_pg_text_of_message leaves of a message that pg_stat_activity shows: for views.  Several
+ * statements are masked, because nobody knows which of them runs; so is the last message of an idle
+ * session, which may never have been parsed.
+ */
+Datum
+performance_schema_shown_text(PG_FUNCTION_ARGS)
+{
+	text	   *message = PG_GETARG_TEXT_PP(0);
+	const char *data = VARDATA_ANY(message);
+	size_t		length = VARSIZE_ANY_EXHDR(message);
+	bool		several;
+	text	   *shown;
+
+	pfs_text_first(data, length, &several);
+	if (PG_GETARG_BOOL(1) && !several && pfs_text_is_query(data, length))
+		PG_RETURN_TEXT_P(message);
+	shown = palloc(VARHDRSZ + length + 2);
+	SET_VARSIZE(shown, VARHDRSZ + pfs_text_mask(data, length, VARDATA(shown), length + 2));
+	PG_RETURN_TEXT_P(shown);
+}

@@ -1,0 +1,51 @@
+/*
+ * pg_text.h
+ *		What is kept of a statement's text, and of its error message: decided here and nowhere else.
+ *
+ *		kind of text						kept
+ *		a query, a harmless command			as it came, this statement of the message alone
+ *		a command that may hold a secret	normalised: no literals
+ *		a DO block							normalised too: its body is a literal
+ *		never parsed, or not known			masked (core/text_mask.h): no literals, no quoted names
+ *
+ * With each text goes the role whose privileges a reader needs: the one that is current when the
+ * text is taken, so that of a SECURITY DEFINER function for what is nested in it.  Readers go
+ * through pfs_scan_secret.
+ */
+#ifndef PFS_PG_TEXT_H
+#define PFS_PG_TEXT_H
+
+#include "core/statement.h"
+#include "nodes/nodes.h"
+
+#define PFS_PG_TEXT_BUFFER 1024	/* longest text that is not kept as it came */
+
+typedef struct PfsPgText
+{
+	const char *data;			/* in the source, in another event, or in the buffer */
+	size_t		length;
+	Oid			role;
+	char		buffer[PFS_PG_TEXT_BUFFER];
+} PfsPgText;
+
+/* Flags of a statement that executes this command: PFS_PG_SECRET and the like. */
+extern uint32 pfs_pg_text_flags(const Node *utility);
+
+/* Text of a statement that has been parsed. */
+extern void pfs_pg_text_kept(PfsPgText *text, const PfsStatement *statement, const char *source,
+							 int location, int length);
+
+/*
+ * Text of the client's message while no statement is known.  parsed: it has passed the grammar, so
+ * a single query may be kept as it came.  Allocates nothing and raises no error.
+ */
+extern void pfs_pg_text_of_message(PfsPgText *text, const char *message, bool parsed);
+
+/*
+ * An error's message: of a command that may hold a secret, and of a syntax error, without what it
+ * quotes, unless the statement's own text shows that.  statement: the innermost one, or NULL.
+ */
+extern const char *pfs_pg_message_kept(const PfsStatement *statement, int sqlstate,
+									   const char *message);
+
+#endif							/* PFS_PG_TEXT_H */
