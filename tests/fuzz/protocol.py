@@ -25,6 +25,7 @@ class Session(RawClient):
     def __init__(self, cluster: Any, dbname: str) -> None:
         self.unanswered: list[str] = []
         self.failed = False
+        self.status = b""
         self.at = 0
         super().__init__(cluster, dbname)
 
@@ -54,6 +55,7 @@ class Session(RawClient):
             self.failed = True
         elif kind == "Z":
             self.failed = False
+            self.status = body
         return kind, body
 
     def answers(self) -> list[tuple[str, bytes]]:

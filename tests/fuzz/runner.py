@@ -39,11 +39,12 @@ MODES = {
     "performance_schema.set_consumers('%', true)",
     "counted": "SELECT performance_schema.set_instruments('%', true, false), "
     "performance_schema.set_consumers('%', true)",
-    "nothing": "SELECT performance_schema.set_instruments('%', false, false)",
+    "nothing": "SELECT performance_schema.set_instruments('%', false, false), "
+    "performance_schema.set_consumers('%', true)",
 }
 KEEP_DEFAULTS = r"""
 CREATE TABLE default_instruments AS
-	SELECT DISTINCT CASE WHEN uniform THEN prefix || '%' ELSE name END AS pattern, enabled, timed
+	SELECT DISTINCT CASE WHEN uniform AND prefix <> '' THEN prefix || '%' ELSE name END AS pattern, enabled, timed
 	FROM (SELECT name, enabled, timed, prefix,
 				 min(enabled::text || timed) OVER p = max(enabled::text || timed) OVER p AS uniform
 		  FROM (SELECT *, regexp_replace(name, '[^/]*$', '') AS prefix
@@ -78,6 +79,7 @@ class Server:
             self.cluster.psql(KEEP_DEFAULTS, dbname=DATABASE)
         self.log_seen = self.cluster.log_position()
         self.mode = ""
+        self.reset_at = 0
         self.functions: dict[str, int] = {}
         self.connect()
 
@@ -118,15 +120,21 @@ class Server:
                     raise
                 time.sleep(0.1)
         self.mode = ""
+        self.reset_at = 0
 
     def prepare(self, mode: str) -> None:
         """Data and switches as at the start of every sequence."""
-        if self.library and (mode != self.mode or mode == ""):
-            self.control.execute(MODES["default"])
-            if mode != "default":
-                self.control.execute(MODES[mode])
+        if self.library and mode != self.mode:
+            self.control.execute(MODES[mode])
         self.mode = mode
-        self.control.execute("SELECT reset_data()")
+        if self.newest_transaction() != self.reset_at:
+            self.control.execute("SELECT reset_data()")
+            self.reset_at = self.newest_transaction()
+
+    def newest_transaction(self) -> int:
+        """The next transaction id: it changes with everything that is written."""
+        found = self.control.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
+        return found.fetchone()[0]
 
     def switch(self, commands: list[str], pid: int) -> None:
         """Control commands; `:pid` in them is the fuzzed session's."""
@@ -209,6 +217,8 @@ class Run:
             found = session.settle()
             self.server.switch(args, session.pid)
             return found
+        if word == "recover":
+            return self.new_start(args)
         if word == "repeat":
             return [answer for _ in range(args[0]) for inner in args[1] for answer in self.step(inner)]
         if word == "blocked":
@@ -218,6 +228,15 @@ class Run:
             return found + session.read_until(self.start(step))
         self.send(step)
         return []
+
+    def new_start(self, savepoints: list[str]) -> list[tuple[str, bytes]]:
+        """If the transaction has failed: back to a savepoint if there is one, else a new one."""
+        session = self.session
+        found: list[tuple[str, bytes]] = []
+        for sql in [f"ROLLBACK TO {name}" for name in savepoints] + ["ROLLBACK; BEGIN"]:
+            if session.status == b"E" and not session.unanswered:
+                found += self.step(["query", sql])
+        return found
 
     def blocked(
         self, kind: str, number: int, end: str, inner: list[Any], commands: list[str]

@@ -45,6 +45,7 @@ class Sequence:
         self.steps: list[list[Any]] = []
         self.portals: list[str] = []  # of the protocol
         self.cursors: list[str] = []  # of SQL
+        self.scrolled: set[str] = set()
         self.prepared: dict[str, int] = {}  # name: number of parameters
         self.savepoints: list[str] = []
         self.in_block = False
@@ -73,11 +74,17 @@ class Sequence:
         return literal(self.random, CHANGES[self.random.choice(self.changes)])
 
     def portal_or_cursor(self) -> str:
-        return self.random.choice((self.portals + self.cursors)[-4:] or ["nobody"])
+        if not self.portals + self.cursors:
+            self.declare()
+        return self.random.choice((self.portals + self.cursors)[-4:])
 
     def begin(self) -> None:
         self.add("query", "BEGIN" if self.random.random() < 0.9 else "BEGIN ISOLATION LEVEL REPEATABLE READ")
         self.in_block = True
+        self.savepoints.clear()
+        if self.random.random() < 0.5:
+            self.savepoints.append("base")
+            self.add("query", "SAVEPOINT base")
 
     def sql(self, text: str) -> None:
         """A statement by itself: simple, or by the extended protocol."""
@@ -122,7 +129,8 @@ class Sequence:
             self.add("close", "P", name)
             self.portals.remove(name)
         self.add("bind", name, statement, values)
-        self.portals.append(name or "nobody")
+        if name:
+            self.portals.append(name)
         if self.random.random() < 0.2:
             self.add("describe", *self.random.choice((("P", name), ("S", statement))))
         if self.random.random() < 0.6:
@@ -134,29 +142,34 @@ class Sequence:
         return self.random.choice((0, 1, 1, 2, 3, 5, 11, 35))
 
     def execute(self) -> None:
-        names = [name for name in self.portals if name != "nobody"]
-        if not names:
+        if not self.portals:
             return self.portal()
         for _ in range(self.random.choice((1, 1, 1, 2, 3))):
-            self.add("execute", self.random.choice(names[-4:]), self.rows())
+            self.add("execute", self.random.choice(self.portals[-4:]), self.rows())
         if self.random.random() < 0.8:
             self.add(self.random.choice(("sync", "sync", "flush")))
         return None
 
     def sql_fetch(self) -> None:
         name = self.portal_or_cursor()
-        how = self.random.choice(
-            ("1", "1", "2", "3", "FORWARD 12", "40", "ALL", "NEXT", "PRIOR", "BACKWARD 3", "ABSOLUTE 5",
-             "LAST", "RELATIVE 2", "0")
-        )  # fmt: skip
+        ways = ("1", "1", "2", "3", "FORWARD 12", "40", "ALL", "NEXT", "RELATIVE 2", "LAST", "0")
+        if name in self.scrolled:
+            ways = ("3", "ALL", "PRIOR", "BACKWARD 3", "ABSOLUTE 5", "FIRST", "BACKWARD ALL")
+        how = self.random.choice(ways)
         self.sql(f"{self.random.choice(('FETCH', 'FETCH', 'FETCH', 'MOVE'))} {how} FROM {name}")
 
     def declare(self) -> None:
+        if not self.in_block:
+            self.begin()
         name = self.name("c")
+        if name in self.cursors:
+            self.sql(f"CLOSE {name}")
         scroll = self.random.choice(("", "", "", "SCROLL ", "NO SCROLL "))
         hold = self.random.choice(("", "", "", "", " WITH HOLD"))
         self.sql(f"DECLARE {name} {scroll}CURSOR{hold} FOR {self.read()}")
-        self.cursors.append(name)
+        if name not in self.cursors:
+            self.cursors.append(name)
+        (self.scrolled.add if scroll == "SCROLL " else self.scrolled.discard)(name)
         if self.random.random() < 0.5:
             self.sql(f"FETCH {self.random.choice((1, 1, 3, 7, 15))} FROM {name}")
 
@@ -203,6 +216,7 @@ class Sequence:
             self.add("query", self.random.choice(("COMMIT", "COMMIT", "ROLLBACK", "COMMIT AND CHAIN")))
             self.in_block = "CHAIN" in self.steps[-1][1]
         self.portals.clear()
+        self.cursors.clear()
         self.savepoints.clear()
         if self.random.random() < 0.15:
             self.add("query", f"CALL p_steps({self.random.randint(1, 7)})")
@@ -366,16 +380,9 @@ class Sequence:
         own_names = {"change": "change_", "prepared": "prepared_"}
         for _ in range(random.choice((8, 15, 15, 25, 40))):
             kind = random.choices(kinds, weights)[0]
-            before = len(self.steps)
             getattr(self, own_names.get(kind, kind))()
-            failing = any("/ (" in str(step) or "fail" in str(step) for step in self.steps[before:])
-            if self.in_block and random.random() < (0.35 if failing else 0.05):
-                if self.savepoints and random.random() < 0.8:
-                    self.sql(f"ROLLBACK TO {random.choice(self.savepoints)}")
-                elif random.random() < 0.4:
-                    self.add("query", "ROLLBACK; BEGIN")
-                    self.portals.clear()
-                    self.savepoints.clear()
+            if self.in_block and random.random() < 0.9:
+                self.add("recover", *self.savepoints[-1:])
         self.add("sync")
         self.add("query", random.choice(("COMMIT", "ROLLBACK")))
         return self.steps
