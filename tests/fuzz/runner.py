@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import time
@@ -57,6 +58,11 @@ CREATE FUNCTION fuzz_defaults() RETURNS void LANGUAGE sql AS $$
 	SELECT performance_schema.set_consumers(name, enabled) FROM default_consumers;
 $$;
 """
+
+
+def same_addresses() -> None:
+    """No random addresses in programs that are started from now on, where the system allows it."""
+    ctypes.CDLL(None).personality(0x0040000)  # ADDR_NO_RANDOMIZE
 
 
 class Server:
@@ -298,6 +304,7 @@ class Pair:
     """Both servers."""
 
     def __init__(self, pg_config: str) -> None:
+        same_addresses()
         self.pool = ThreadPoolExecutor(2)
         self.servers = [Server(pg_config, library) for library in (False, True)]
 

@@ -34,6 +34,8 @@ KINDS = {
     "copy": 2, "switch": 10, "blocked": 1, "set": 2, "flush": 3, "sync": 3, "prepared": 3,
     "end": 2, "temporary": 1, "fetch_fn": 4, "repeat": 1,
 }  # fmt: skip
+FAMILIES = ("lazy", "lazy", "break", "incremental", "sort", "spill", "join", "partitions", "")
+"""Parts of the names of READS: of one of them a sequence has more."""
 ALWAYS = ("portal", "execute", "sql_fetch", "declare")
 
 
@@ -50,7 +52,9 @@ class Sequence:
         self.savepoints: list[str] = []
         self.in_block = False
         self.made = 0
-        self.reads = random.sample(sorted(READS), random.randint(2, 9))
+        word = random.choice(FAMILIES)
+        family = [name for name in sorted(READS) if word in name]
+        self.reads = random.sample(family, min(4, len(family))) + random.sample(sorted(READS), random.randint(1, 6))
         self.changes = random.sample(sorted(CHANGES), random.randint(1, 4))
         # not each step may be there, so that the others come close together
         self.weights = {
