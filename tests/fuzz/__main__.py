@@ -48,6 +48,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first sequence")
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--replay", type=Path, nargs="*", help="run these scripts instead")
+    parser.add_argument(
+        "--plain", action="store_true", help="no library in either server: proves the fuzzer itself"
+    )
     parser.add_argument("--print", action="store_true", help="print the sequences, run nothing")
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--shrink-seconds", type=float, default=60)
@@ -66,7 +69,7 @@ def main() -> int:
     options.no_shrink |= bool(options.replay)
     print(f"seed {options.seed}", flush=True)
     found = done = 0
-    with Pair(options.pg_config) as pair:
+    with Pair(options.pg_config, options.plain) as pair:
         started = last = time.monotonic()
         for script in scripts:
             finding = pair.run(script)

@@ -301,12 +301,12 @@ class Finding:
 
 
 class Pair:
-    """Both servers."""
+    """Both servers; `plain`: the second one has no library either, so nothing may differ."""
 
-    def __init__(self, pg_config: str) -> None:
+    def __init__(self, pg_config: str, plain: bool = False) -> None:
         same_addresses()
         self.pool = ThreadPoolExecutor(2)
-        self.servers = [Server(pg_config, library) for library in (False, True)]
+        self.servers = [Server(pg_config, library) for library in (False, not plain)]
 
     def __enter__(self) -> Pair:
         return self
