@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import select
 import socket
 import struct
 from typing import Any
 
 from helpers import DEADLINE_S, RawClient
+
+LEAK = re.compile("reference leak|refcount leak|resource was not closed")
+"""Warnings that a server without the library gives, too, after lazily evaluated functions."""
+PLACES = re.compile(r"\[\d+\]|0x[0-9a-f]+|base/\d+/\d+|\(\d+,-1\)")
 
 LAST_ANSWER = {"P": "1", "B": "2", "D": "Tn", "E": "CsI", "C": "3"}
 """Types of the message that ends the answer to each message of the extended protocol."""
@@ -149,11 +154,19 @@ def readable(answer: tuple[str, bytes]) -> str:
         return f"T {columns(body)}"
     if kind in "EN":
         found = fields(body)
-        return f"{kind} " + " | ".join(
+        line = f"{kind} " + " | ".join(
             f"{name} {text}" for name, text in sorted(found.items()) if name not in "FLRSs"
         )
+        return PLACES.sub("...", line) if LEAK.search(line) else line
     if kind in "CZd":
         return f"{kind} {body.rstrip(bytes(1)).decode(errors='replace')}"
     if kind in "SAK":
         return ""
     return f"{kind} {body.hex()}" if body else kind
+
+
+def comparable(answers: list[tuple[str, bytes]]) -> list[str]:
+    """Lines of a step. What leaked is told in the order of a hash of addresses: here sorted."""
+    lines = [line for line in map(readable, answers) if line]
+    leaks = iter(sorted(line for line in lines if LEAK.search(line)))
+    return [next(leaks) if LEAK.search(line) else line for line in lines]

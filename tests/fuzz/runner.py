@@ -15,7 +15,7 @@ import psycopg
 from helpers import DEADLINE_S
 from pfs_cluster import Cluster
 
-from .protocol import Session, readable
+from .protocol import Session, comparable
 from .script import Script
 
 DATABASE = "fuzz"
@@ -273,8 +273,7 @@ class Run:
         transcript: list[list[str]] = []
         try:
             for step in [*script.steps, ["sync"]]:
-                answers = [readable(answer) for answer in self.step(step)]
-                transcript.append([line for line in answers if line])
+                transcript.append(comparable(self.step(step)))
         except (ConnectionError, TimeoutError, psycopg.OperationalError) as error:
             transcript.append([f"LOST: {type(error).__name__}"])
         self.session.leave()
