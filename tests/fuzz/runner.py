@@ -199,6 +199,11 @@ class Run:
             session.execute(args[0])
             session.copy_data(args[1], args[2])
             session.add("S").unanswered.clear()
+        elif word == "suspend":
+            session.parse(args[1], "x")
+            for number in range(args[0]):
+                session.bind(portal=f"x{number}", name="x").execute(f"x{number}", 1)
+            session.close_object("S", "x").add("S").unanswered.clear()
         elif word == "pipeline":
             for message in args[0]:
                 self.send(message)
@@ -229,8 +234,8 @@ class Run:
             return [answer for _ in range(args[0]) for inner in args[1] for answer in self.step(inner)]
         if word == "blocked":
             return self.blocked(*args[:4], args[4:])
-        if word in ("query", "copy", "call", "execute_copy", "pipeline"):
-            found = [] if word in ("execute_copy", "pipeline") else session.settle()
+        if word in ("query", "copy", "call", "execute_copy", "pipeline", "suspend"):
+            found = [] if word in ("execute_copy", "pipeline", "suspend") else session.settle()
             return found + session.read_until(self.start(step))
         self.send(step)
         return []

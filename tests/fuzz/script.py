@@ -9,6 +9,7 @@ Steps, with their arguments:
     switch SQL...               by the control connection; with the library only
     blocked KIND NUMBER cancel|release STEP SWITCH...
         a step that waits for a lock (advisory or row) which the control connection holds
+    suspend NUMBER SQL          so many portals x0, x1, ... of a query, each executed for one row
     recover SAVEPOINT...        only if the transaction has failed: ROLLBACK TO, else a new one
     repeat TIMES STEPS          the same steps again and again
 """

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from .script import MODES, Script
-from .statements import CHANGES, FUNCTIONS, READS, SETTINGS, Block, literal
+from .statements import CHANGES, EXPLAIN, FUNCTIONS, READS, SETTINGS, Block, literal
 
 PATTERNS = (
     "%", "statement/%", "statement/sql/%", "statement/sql/select", "statement/sql/insert",
@@ -32,9 +32,9 @@ KINDS = {
     "portal": 10, "execute": 14, "sql_fetch": 14, "declare": 8, "close": 4, "savepoint": 6,
     "rollback_to": 8, "release": 2, "query": 6, "change": 6, "multi": 3, "block": 6, "call": 2,
     "copy": 2, "switch": 10, "blocked": 1, "set": 2, "flush": 3, "sync": 3, "prepared": 3,
-    "end": 2, "temporary": 1, "fetch_fn": 4, "repeat": 1,
+    "end": 2, "temporary": 1, "fetch_fn": 6, "repeat": 1, "suspend": 0.05,
 }  # fmt: skip
-FAMILIES = ("lazy", "lazy", "break", "incremental", "sort", "spill", "join", "partitions", "")
+FAMILIES = ("lazy", "lazy", "break", "break", "incremental", "sort", "spill", "join", "partitions", "")
 """Parts of the names of READS: of one of them a sequence has more."""
 ALWAYS = ("portal", "execute", "sql_fetch", "declare")
 
@@ -178,7 +178,9 @@ class Sequence:
             self.sql(f"FETCH {self.random.choice((1, 1, 3, 7, 15))} FROM {name}")
 
     def close(self) -> None:
-        if self.cursors and self.random.random() < 0.6:
+        if self.random.random() < 0.05:
+            self.sql("CLOSE ALL")
+        elif self.cursors and self.random.random() < 0.6:
             name = self.cursors.pop(self.random.randrange(len(self.cursors)))
             self.sql(f"CLOSE {name}")
         elif self.portals:
@@ -228,7 +230,7 @@ class Sequence:
             self.begin()
 
     def query(self) -> None:
-        self.sql(self.read())
+        self.sql(f"{EXPLAIN} {self.read()}" if self.random.random() < 0.15 else self.read())
 
     def change_(self) -> None:
         self.sql(self.change())
@@ -236,10 +238,12 @@ class Sequence:
     def multi(self) -> None:
         parts = []
         for _ in range(self.random.randint(2, 4)):
-            parts.append(
-                self.random.choice((self.read, self.read, self.change, self.a_fetch, lambda: ""))()
-            )
+            kinds = (self.read, self.read, self.change, self.a_fetch, self.sql_prepared, lambda: "")
+            parts.append(self.random.choice(kinds)())
         self.add("query", "; ".join(parts))
+
+    def sql_prepared(self) -> str:
+        return f"PREPARE q AS {self.read()}; EXECUTE q; DEALLOCATE q"
 
     def a_fetch(self) -> str:
         return f"FETCH {self.random.randint(1, 9)} FROM {self.portal_or_cursor()}"
@@ -369,6 +373,12 @@ class Sequence:
             ["query", "ROLLBACK TO again; CLOSE again"],
         ]
         self.add("repeat", self.random.choice((3, 20, 80)), inner)
+
+    def suspend(self) -> None:
+        """More suspended portals than the library has room for."""
+        if not self.in_block:
+            self.begin()
+        self.add("suspend", self.random.choice((70, 140, 530)), self.read())
 
     # --- all -----------------------------------------------------------------------------------
 

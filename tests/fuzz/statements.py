@@ -53,7 +53,7 @@ READS: dict[str, tuple[str, int, int]] = {
     "journal": ("SELECT what, id FROM journal WHERE n > {n} ORDER BY n", 0, 20),
     "fails": ("SELECT f_fail({n})", 1, 30),
     "values": ("VALUES ({n}), (2), (3), (4)", 1, 9),
-    "many": ("SELECT 1 / ({n} - x) FROM many", 2, 300),
+    "many_break": ("SELECT 1 / ({n} - x) FROM many", 2, 300),
     "spill_count": ("SELECT count(*) FROM (SELECT t FROM r_wide WHERE n > {n} ORDER BY m OFFSET 0) s",
                     0, 100),
 }  # fmt: skip
@@ -93,10 +93,14 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "int4pl(int4, int4)": (2, 100),
     "int4div(int4, int4)": (2, 2),
     "f_fail(int4)": (1, 30),
-    "pg_catalog.upper(text)": (1, 9),
+    "pg_catalog.length(text)": (1, 9),
     "f_fetch(text, int4, bool)": (3, 0),
 }
 """For message F: number of arguments and their upper bound."""
+
+
+EXPLAIN = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF)"
+"""Its numbers of rows and loops are the server's own, and so must stay."""
 
 
 def literal(random: Random, read: tuple[str, int, int]) -> str:
