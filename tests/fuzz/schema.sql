@@ -21,7 +21,7 @@ INSERT INTO r_part SELECT g, g % 7 FROM generate_series(0, 199) g;
 SELECT 'CREATE VIEW many AS SELECT x FROM r_one UNION ALL SELECT x FROM r_two UNION ALL '
 	|| 'SELECT x FROM r_three UNION ALL SELECT x FROM r_four UNION ALL '
 	|| string_agg(format('SELECT x + %s FROM r_five', n), ' UNION ALL ')
-	FROM generate_series(1, 270) n \gexec
+	FROM generate_series(1, 80) n \gexec
 
 CREATE TABLE latch (id int PRIMARY KEY);
 INSERT INTO latch SELECT generate_series(1, 50);

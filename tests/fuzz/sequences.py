@@ -372,7 +372,7 @@ class Sequence:
             ["query", self.random.choice(("CLOSE again", self.a_fetch()))],
             ["query", "ROLLBACK TO again; CLOSE again"],
         ]
-        self.add("repeat", self.random.choice((3, 20, 80)), inner)
+        self.add("repeat", 3 if name == "many_break" else self.random.choice((3, 20, 60)), inner)
 
     def suspend(self) -> None:
         """More suspended portals than the library has room for."""
