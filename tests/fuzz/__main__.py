@@ -26,7 +26,8 @@ def report(pair: Pair, script: Script, finding: Finding, options: argparse.Names
         tries = next((n for n in (1, 2, 5) if fails(pair, script, n)), 0)
         small = script
         if tries:
-            small = shrink(script, lambda tried: bool(fails(pair, tried, tries)), options.shrink_seconds)
+            seconds = options.shrink_seconds
+            small = shrink(script, lambda tried: bool(fails(pair, tried, tries)), seconds)
         again = fails(pair, small, 5)
         if again:
             small.title = f"{script.title}, shrunk\n{again.text(small)}"

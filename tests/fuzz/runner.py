@@ -45,17 +45,18 @@ MODES = {
 }
 KEEP_DEFAULTS = r"""
 CREATE TABLE default_instruments AS
-	SELECT DISTINCT CASE WHEN uniform AND prefix <> '' THEN prefix || '%' ELSE name END AS pattern, enabled, timed
-	FROM (SELECT name, enabled, timed, prefix,
-				 min(enabled::text || timed) OVER p = max(enabled::text || timed) OVER p AS uniform
-		  FROM (SELECT *, regexp_replace(name, '[^/]*$', '') AS prefix
-				FROM performance_schema.setup_instruments) s
-		  WINDOW p AS (PARTITION BY prefix)) s;
+    SELECT DISTINCT CASE WHEN uniform AND prefix <> '' THEN prefix || '%' ELSE name END AS pattern,
+        enabled, timed
+    FROM (SELECT name, enabled, timed, prefix,
+            min(enabled::text || timed) OVER p = max(enabled::text || timed) OVER p AS uniform
+        FROM (SELECT *, regexp_replace(name, '[^/]*$', '') AS prefix
+            FROM performance_schema.setup_instruments) s
+        WINDOW p AS (PARTITION BY prefix)) s;
 CREATE TABLE default_consumers AS SELECT name, enabled FROM performance_schema.setup_consumers;
 CREATE FUNCTION fuzz_defaults() RETURNS void LANGUAGE sql AS $$
-	SELECT performance_schema.set_instruments(pattern, enabled, timed)
-		FROM default_instruments ORDER BY pattern;
-	SELECT performance_schema.set_consumers(name, enabled) FROM default_consumers;
+    SELECT performance_schema.set_instruments(pattern, enabled, timed)
+        FROM default_instruments ORDER BY pattern;
+    SELECT performance_schema.set_consumers(name, enabled) FROM default_consumers;
 $$;
 """
 
@@ -231,7 +232,8 @@ class Run:
         if word == "recover":
             return self.new_start(args)
         if word == "repeat":
-            return [answer for _ in range(args[0]) for inner in args[1] for answer in self.step(inner)]
+            inner = args[0] * args[1]
+            return [answer for step in inner for answer in self.step(step)]
         if word == "blocked":
             return self.blocked(*args[:4], args[4:])
         if word in ("query", "copy", "call", "execute_copy", "pipeline", "suspend"):

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from .script import MODES, Script
-from .statements import CHANGES, EXPLAIN, FUNCTIONS, READS, SETTINGS, Block, literal
+from .statements import CHANGES, EXPLAIN, FUNCTIONS, READS, SETTINGS, Block, Templates, literal
 
 PATTERNS = (
     "%", "statement/%", "statement/sql/%", "statement/sql/select", "statement/sql/insert",
@@ -20,8 +20,8 @@ PATTERNS = (
 )  # fmt: skip
 CONSUMERS = (
     "global\\_instrumentation", "global\\_instrumentation", "thread\\_instrumentation", "%",
-    "statements\\_digest", "events\\_statements\\_%", "events\\_waits\\_%", "events\\_transactions\\_%",
-    "events\\_statements\\_cpu",
+    "statements\\_digest", "events\\_statements\\_%", "events\\_waits\\_%",
+    "events\\_transactions\\_%", "events\\_statements\\_cpu",
 )  # fmt: skip
 RESETS = (
     "events_statements_summary_by_digest", "events_statements_summary_global_by_event_name",
@@ -34,7 +34,9 @@ KINDS = {
     "copy": 2, "switch": 10, "blocked": 1, "set": 2, "flush": 3, "sync": 3, "prepared": 3,
     "end": 2, "temporary": 1, "fetch_fn": 6, "repeat": 1, "suspend": 0.05,
 }  # fmt: skip
-FAMILIES = ("lazy", "lazy", "break", "break", "incremental", "sort", "spill", "join", "partitions", "")
+FAMILIES = (
+    "lazy", "lazy", "break", "break", "incremental", "sort", "spill", "join", "partitions", "",
+)  # fmt: skip
 """Parts of the names of READS: of one of them a sequence has more."""
 ALWAYS = ("portal", "execute", "sql_fetch", "declare")
 
@@ -54,7 +56,8 @@ class Sequence:
         self.made = 0
         word = random.choice(FAMILIES)
         family = [name for name in sorted(READS) if word in name]
-        self.reads = random.sample(family, min(4, len(family))) + random.sample(sorted(READS), random.randint(1, 6))
+        self.reads = random.sample(family, min(4, len(family)))
+        self.reads += random.sample(sorted(READS), random.randint(1, 6))
         self.changes = random.sample(sorted(CHANGES), random.randint(1, 4))
         # not each step may be there, so that the others come close together
         self.weights = {
@@ -83,7 +86,8 @@ class Sequence:
         return self.random.choice((self.portals + self.cursors)[-4:])
 
     def begin(self) -> None:
-        self.add("query", "BEGIN" if self.random.random() < 0.9 else "BEGIN ISOLATION LEVEL REPEATABLE READ")
+        isolation = "" if self.random.random() < 0.9 else " ISOLATION LEVEL REPEATABLE READ"
+        self.add("query", "BEGIN" + isolation)
         self.in_block = True
         self.savepoints.clear()
         if self.random.random() < 0.5:
@@ -103,7 +107,7 @@ class Sequence:
             if self.random.random() < 0.7:
                 self.add("sync")
 
-    def parse(self, name: str, source: dict[str, tuple[str, int, int]], kinds: list[str]) -> list[str]:
+    def parse(self, name: str, source: Templates, kinds: list[str]) -> list[str]:
         """A Parse message; returns values for its parameters."""
         text, low, high = source[self.random.choice(kinds)]
         value = str(self.random.randint(low, high))
@@ -219,7 +223,8 @@ class Sequence:
 
     def end(self) -> None:
         if self.in_block:
-            self.add("query", self.random.choice(("COMMIT", "COMMIT", "ROLLBACK", "COMMIT AND CHAIN")))
+            ways = ("COMMIT", "COMMIT", "ROLLBACK", "COMMIT AND CHAIN")
+            self.add("query", self.random.choice(ways))
             self.in_block = "CHAIN" in self.steps[-1][1]
         self.portals.clear()
         self.cursors.clear()
@@ -243,6 +248,7 @@ class Sequence:
         self.add("query", "; ".join(parts))
 
     def sql_prepared(self) -> str:
+        """Three statements."""
         return f"PREPARE q AS {self.read()}; EXECUTE q; DEALLOCATE q"
 
     def a_fetch(self) -> str:
@@ -294,7 +300,7 @@ class Sequence:
         random = self.random
         state = random.choice(("true", "false"))
         timed = random.choice(("true", "false", "NULL::boolean"))
-        word = random.choice(("instruments", "instruments", "consumers", "consumers", "thread", "reset"))
+        word = random.choice(("instruments",) * 2 + ("consumers",) * 2 + ("thread", "reset"))
         if word == "instruments":
             pattern = random.choice(PATTERNS)
             return f"SELECT performance_schema.set_instruments('{pattern}', {state}, {timed})"
@@ -326,16 +332,22 @@ class Sequence:
             else f"SELECT id FROM latch WHERE id = {number} FOR UPDATE"
         )
         if kind == "advisory" and self.random.random() < 0.3:
-            wait = f"SELECT x, CASE WHEN x = 40 THEN pg_advisory_xact_lock({number})::text END FROM r_small"
+            wait = (
+                f"SELECT x, CASE WHEN x = 40 THEN pg_advisory_xact_lock({number})::text END "
+                "FROM r_small"
+            )
         if kind == "advisory" and self.random.random() < 0.3:
-            wait = f"DO $$ BEGIN PERFORM pg_advisory_xact_lock({number}); EXCEPTION WHEN query_canceled " \
-                   "THEN PERFORM f_index(3); END $$"  # fmt: skip
+            wait = (
+                f"DO $$ BEGIN PERFORM pg_advisory_xact_lock({number}); "
+                "EXCEPTION WHEN query_canceled THEN PERFORM f_index(3); END $$"
+            )
         inner = (
             ["query", wait] if self.random.random() < 0.6 else
             ["pipeline", [["parse", "", wait], ["bind", "", "", []], ["execute", "", self.rows()]]]
         )  # fmt: skip
         switches = [self.a_switch() for _ in range(self.random.choice((0, 0, 1)))]
-        self.add("blocked", kind, number, self.random.choice(("cancel", "release")), inner, *switches)
+        end = self.random.choice(("cancel", "release"))
+        self.add("blocked", kind, number, end, inner, *switches)
 
     def set(self) -> None:
         self.sql(self.random.choice(SETTINGS))
@@ -356,18 +368,22 @@ class Sequence:
 
     def temporary(self) -> None:
         name = self.name("t")
-        self.sql(f"CREATE TEMP TABLE {name} ON COMMIT {self.random.choice(('DROP', 'PRESERVE ROWS'))} AS "
-                 f"SELECT g AS x FROM generate_series(1, 40) g")  # fmt: skip
+        end = self.random.choice(("DROP", "PRESERVE ROWS"))
+        self.sql(
+            f"CREATE TEMP TABLE {name} ON COMMIT {end} AS "
+            "SELECT g AS x FROM generate_series(1, 40) g"
+        )
         self.sql(f"DECLARE c_{name} CURSOR FOR SELECT 1 / (9 - x) FROM {name}")
         self.cursors.append(f"c_{name}")
 
     def repeat(self) -> None:
         """The same again and again: what is lost each time adds up."""
         name = self.random.choice(READS_THAT_FAIL)
+        ways = ("FETCH ALL FROM again", "SELECT f_fetch('again', 99, true)")
         inner = [
             ["query", f"DECLARE again CURSOR FOR {literal(self.random, READS[name])}"],
             ["query", "SAVEPOINT again"],
-            ["query", self.random.choice(("FETCH ALL FROM again", "SELECT f_fetch('again', 99, true)"))],
+            ["query", self.random.choice(ways)],
             ["query", "ROLLBACK TO again"],
             ["query", self.random.choice(("CLOSE again", self.a_fetch()))],
             ["query", "ROLLBACK TO again; CLOSE again"],

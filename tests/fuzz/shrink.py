@@ -33,9 +33,8 @@ def simpler(steps: list[Any]) -> list[tuple[int, Any]]:
     for number, step in enumerate(steps):
         if step[0] == "query" and "; " in step[1]:
             parts = step[1].split("; ")
-            found += [
-                (number, ["query", "; ".join(parts[:i] + parts[i + 1 :])]) for i in range(len(parts))
-            ]
+            rests = (parts[:i] + parts[i + 1 :] for i in range(len(parts)))
+            found += [(number, ["query", "; ".join(rest)]) for rest in rests]
         elif step[0] == "switch" and len(step) > 2:
             found += [(number, step[:i] + step[i + 1 :]) for i in range(1, len(step))]
         elif step[0] == "repeat" and step[1] > 1:
@@ -55,7 +54,7 @@ def shrink(script: Script, fails: Callable[[Script], bool], seconds: float = 60)
     while again:
         again = False
         for number, step in simpler(steps):
-            shorter = steps[:number] + [step] + steps[number + 1 :]
+            shorter = [*steps[:number], step, *steps[number + 1 :]]
             if still(shorter):
                 steps, again = shorter, True
                 break

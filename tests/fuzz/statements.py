@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from random import Random
 
-READS: dict[str, tuple[str, int, int]] = {
+Templates = dict[str, tuple[str, int, int]]
+
+READS: Templates = {
     "lazy_index": ("SELECT f_index(i) FROM generate_series({n}, 300) i LIMIT 300", 1, 290),
     "lazy_sorted": ("SELECT f_sorted(i) FROM generate_series({n}, 100) i LIMIT 400", 1, 90),
     "lazy_join": ("SELECT i, f_join(i) FROM generate_series({n}, 300) i LIMIT 200", 1, 290),
@@ -19,12 +21,14 @@ READS: dict[str, tuple[str, int, int]] = {
     "incremental_break": ("SELECT p, 1 / ({n} - p) FROM r_sorted ORDER BY p, q", 2, 40),
     "sort": ("SELECT t FROM r_small WHERE x > {n} ORDER BY t", 0, 50),
     "sort_spill": ("SELECT n, length(t) FROM r_wide WHERE n > {n} ORDER BY m, t", 0, 800),
-    "sort_break": ("SELECT x, 5 / (x - {n}) FROM (SELECT x FROM r_small ORDER BY t OFFSET 0) s", 2, 60),
+    "sort_break": ("SELECT x, 5 / (x - {n}) FROM (SELECT x FROM r_small ORDER BY t OFFSET 0) s",
+                   2, 60),
     "scan": ("SELECT x, t FROM r_small WHERE x > {n}", 0, 90),
     "scan_break": ("SELECT 1 / ({n} - x) FROM r_small", 1, 30),
     "index": ("SELECT v FROM r_key WHERE k BETWEEN {n} AND {n} + 5 ORDER BY k, v", 0, 290),
     "index_break": ("SELECT 1 / (v - 600 - {n}) FROM r_key WHERE k = {n}", 0, 299),
-    "hash_join": ("SELECT n, k FROM r_wide JOIN r_key ON v = m WHERE n > {n} ORDER BY n, k", 1300, 1490),
+    "hash_join": ("SELECT n, k FROM r_wide JOIN r_key ON v = m WHERE n > {n} ORDER BY n, k",
+                  1300, 1490),
     "join_break": ("SELECT 9 / ({n} - x) FROM r_small JOIN r_key ON v = x", 2, 40),
     "self_join": ("SELECT a.x FROM r_small a, r_small b, r_small c "
                   "WHERE a.x = b.x AND b.x = c.x AND a.x > {n} ORDER BY a.x DESC", 0, 90),
@@ -45,7 +49,8 @@ READS: dict[str, tuple[str, int, int]] = {
                         "WHERE i < 50) SELECT 7 / (i - {n}) FROM r", 2, 40),
     "cte": ("WITH s AS MATERIALIZED (SELECT x FROM r_small WHERE x > {n}) "
             "SELECT a.x FROM s a JOIN s b USING (x) ORDER BY x", 40, 99),
-    "subplan": ("SELECT x, (SELECT count(*) FROM r_key WHERE k = x) FROM r_small WHERE x > {n}", 50, 95),
+    "subplan": ("SELECT x, (SELECT count(*) FROM r_key WHERE k = x) FROM r_small WHERE x > {n}",
+                50, 95),
     "union": ("SELECT x FROM r_small WHERE x > {n} UNION SELECT k FROM r_part ORDER BY 1", 0, 99),
     "written": ("SELECT id, k, t FROM w WHERE id > {n} ORDER BY id", 0, 60),
     "locked": ("SELECT id, t FROM w WHERE k = {n} ORDER BY id FOR UPDATE", 0, 10),
@@ -54,11 +59,11 @@ READS: dict[str, tuple[str, int, int]] = {
     "fails": ("SELECT f_fail({n})", 1, 30),
     "values": ("VALUES ({n}), (2), (3), (4)", 1, 9),
     "many_break": ("SELECT 1 / ({n} - x) FROM many", 2, 300),
-    "spill_count": ("SELECT count(*) FROM (SELECT t FROM r_wide WHERE n > {n} ORDER BY m OFFSET 0) s",
-                    0, 100),
+    "spill_count": ("SELECT count(*) FROM (SELECT t FROM r_wide WHERE n > {n} ORDER BY m "
+                    "OFFSET 0) s", 0, 100),
 }  # fmt: skip
 
-CHANGES: dict[str, tuple[str, int, int]] = {
+CHANGES: Templates = {
     "insert": ("INSERT INTO w SELECT g, g % 7, 'new' FROM generate_series({n}, {n} + 5) g", 58, 90),
     "upsert": ("INSERT INTO w VALUES ({n}, 2, 'up'), (3, 4, 'up') ON CONFLICT (id) "
                "DO UPDATE SET t = w.t || 'c' RETURNING id, t", 4, 80),
@@ -79,15 +84,19 @@ CHANGES: dict[str, tuple[str, int, int]] = {
     "trigger_fails": ("INSERT INTO w VALUES ({n} + 500, 13, 'x')", 0, 40),
 }  # fmt: skip
 
-SETTINGS = tuple(
-    f"SET enable_{name} = {state}"
-    for name in ("seqscan", "bitmapscan", "sort", "hashjoin", "hashagg", "nestloop", "mergejoin",
-                 "material", "indexscan", "incremental_sort", "memoize")
-    for state in ("off", "off", "on")
-) + ("SET work_mem = 64", "SET work_mem = 64", "SET work_mem = 4096", "SET cursor_tuple_fraction = 1",
-     "SET plan_cache_mode = force_generic_plan", "SET plan_cache_mode = force_custom_plan",
-     "SET compute_query_id = off", "SET LOCAL enable_seqscan = off",
-     "SET track_functions = 'all'", "SET track_counts = off", "SET track_counts = on")  # fmt: skip
+SETTINGS = (
+    *(
+        f"SET enable_{name} = {state}"
+        for name in ("seqscan", "bitmapscan", "sort", "hashjoin", "hashagg", "nestloop",
+                     "mergejoin", "material", "indexscan", "incremental_sort", "memoize")
+        for state in ("off", "off", "on")
+    ),
+    "SET work_mem = 64", "SET work_mem = 64", "SET work_mem = 4096",
+    "SET cursor_tuple_fraction = 1", "SET plan_cache_mode = force_generic_plan",
+    "SET plan_cache_mode = force_custom_plan", "SET compute_query_id = off",
+    "SET LOCAL enable_seqscan = off", "SET track_functions = 'all'", "SET track_counts = off",
+    "SET track_counts = on",
+)  # fmt: skip
 
 FUNCTIONS: dict[str, tuple[int, int]] = {
     "int4pl(int4, int4)": (2, 100),
@@ -108,6 +117,11 @@ def literal(random: Random, read: tuple[str, int, int]) -> str:
     return read[0].replace("{n}", str(random.randint(read[1], read[2])))
 
 
+SIMPLE = ("fetch", "fetch", "fetch_all", "move", "close", "open", "read", "change", "raise", "note")
+NESTED = ("handler", "handler", "handler", "loop", "cursor_loop")
+"""Statements of PL/pgSQL."""
+
+
 class Block:
     """A DO statement of random nested blocks, handlers and loops over given portals and queries."""
 
@@ -124,7 +138,8 @@ class Block:
         )
 
     def statements(self, depth: int) -> str:
-        return " ".join(self.statement(depth) for _ in range(self.random.randint(1, max(1, 4 - depth))))
+        number = self.random.randint(1, max(1, 4 - depth))
+        return " ".join(self.statement(depth) for _ in range(number))
 
     def query(self) -> str:
         return literal(self.random, READS[self.random.choice(self.reads)])
@@ -132,20 +147,19 @@ class Block:
     def statement(self, depth: int) -> str:
         random = self.random
         portal = random.choice(self.portals)
-        word = random.choice(
-            ["fetch", "fetch", "fetch_all", "move", "close", "open", "read", "change", "raise", "note"]
-            + ["handler", "handler", "handler", "loop", "cursor_loop"] * (depth < 3)
-        )
+        word = random.choice(SIMPLE + NESTED * (depth < 3))
         if word == "fetch":
             return f"c := '{portal}'; FETCH c INTO r; v := left(r::text, 40);"
         if word == "fetch_all":
-            return f"v := f_fetch('{portal}', {random.randint(2, 60)}, {random.choice(['true', 'false'])});"
+            number, closing = random.randint(2, 60), random.choice(["true", "false"])
+            return f"v := f_fetch('{portal}', {number}, {closing});"
         if word == "move":
             return f"c := '{portal}'; MOVE FORWARD {random.randint(1, 40)} IN c;"
         if word == "close":
             return f"c := '{portal}'; CLOSE c;"
         if word == "open":
-            return f"c := NULL; OPEN c FOR {self.query()}; FETCH c INTO r; {random.choice(['', 'CLOSE c;'])}"
+            query, end = self.query(), random.choice(["", "CLOSE c;"])
+            return f"c := NULL; OPEN c FOR {query}; FETCH c INTO r; {end}"
         if word == "read":
             return f"EXECUTE $q${self.query()}$q$ INTO r;"
         if word == "change":
@@ -156,9 +170,8 @@ class Block:
             return "RAISE NOTICE '% %', v, r;"
         if word == "handler":
             after = random.choice(["", f"c := '{portal}'; CLOSE c;", "v := sqlstate;", "RAISE;"])
-            return (
-                f"BEGIN {self.statements(depth + 1)} EXCEPTION WHEN OTHERS THEN {after or 'NULL;'} END;"
-            )
+            inner = self.statements(depth + 1)
+            return f"BEGIN {inner} EXCEPTION WHEN OTHERS THEN {after or 'NULL;'} END;"
         if word == "loop":
             return f"FOR r IN {self.query()} LOOP {self.statements(depth + 2)} EXIT; END LOOP;"
         return (

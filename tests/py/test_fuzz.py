@@ -16,10 +16,10 @@ from helpers import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from fuzz.runner import Pair  # noqa: E402
-from fuzz.script import Script  # noqa: E402
-from fuzz.sequences import sequence  # noqa: E402
-from fuzz.shrink import shrink  # noqa: E402
+from fuzz.runner import Pair
+from fuzz.script import Script
+from fuzz.sequences import sequence
+from fuzz.shrink import shrink
 
 KNOWN = sorted((ROOT / "tests" / "fuzz" / "known").glob("*.fuzz"))
 SEED = int(os.environ.get("PFS_FUZZ_SEED", "1"))
