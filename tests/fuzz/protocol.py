@@ -28,6 +28,7 @@ class Session(RawClient):
     """
 
     def __init__(self, cluster: Any, dbname: str) -> None:
+        self.input = b""
         self.unanswered: list[str] = []
         self.failed = False
         self.status = b""

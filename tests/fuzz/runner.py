@@ -190,8 +190,8 @@ class Run:
         else:
             raise ValueError(f"no such step: {word}")
 
-    def start(self, step: list[Any]) -> str:
-        """Send something that the server answers by itself; returns the type of its last answer."""
+    def start(self, step: list[Any]) -> None:
+        """Send something that ReadyForQuery will end."""
         word, args = step[0], step[1:]
         session = self.session
         if word == "call":
@@ -214,7 +214,6 @@ class Run:
             if word == "copy":
                 session.copy_data(args[1], args[2])
         session.send()
-        return "Z"
 
     def step(self, step: list[Any]) -> list[tuple[str, bytes]]:
         """One step; the answers that it waited for."""
@@ -235,12 +234,13 @@ class Run:
             inner = args[0] * args[1]
             return [answer for step in inner for answer in self.step(step)]
         if word == "blocked":
-            return self.blocked(*args[:4], args[4:])
-        if word in ("query", "copy", "call", "execute_copy", "pipeline", "suspend"):
-            found = [] if word in ("execute_copy", "pipeline", "suspend") else session.settle()
-            return found + session.read_until(self.start(step))
-        self.send(step)
-        return []
+            return self.blocked(*args)
+        if word in ("parse", "bind", "describe", "execute", "close"):
+            self.send(step)
+            return []
+        found = session.settle() if word in ("query", "copy", "call") else []
+        self.start(step)
+        return found + session.read_until("Z")
 
     def new_start(self, savepoints: list[str]) -> list[tuple[str, bytes]]:
         """If the transaction has failed: back to a savepoint if there is one, else a new one."""
@@ -252,7 +252,7 @@ class Run:
         return found
 
     def blocked(
-        self, kind: str, number: int, end: str, inner: list[Any], commands: list[str]
+        self, kind: str, number: int, end: str, inner: list[Any], *commands: str
     ) -> list[tuple[str, bytes]]:
         """A step that waits for a lock; once it does, switches are thrown, then it is ended."""
         found = self.session.settle()
@@ -265,7 +265,7 @@ class Run:
                 waits = self.server.is_blocked(self.session.pid)
                 if time.monotonic() > deadline:
                     raise TimeoutError("neither blocked nor answered")
-            self.server.switch(commands, self.session.pid)
+            self.server.switch(list(commands), self.session.pid)
             found.append(("blocked", b"yes" if waits else b"no"))
             if waits and end == "cancel":
                 self.session.cancel(self.server.cluster)

@@ -160,7 +160,9 @@ class Sequence:
 
     def sql_fetch(self) -> None:
         name = self.portal_or_cursor()
-        ways = ("1", "1", "2", "3", "FORWARD 12", "40", "ALL", "NEXT", "RELATIVE 2", "LAST", "0")
+        ways: tuple[str, ...] = (
+            "1", "1", "2", "3", "FORWARD 12", "40", "ALL", "NEXT", "RELATIVE 2", "LAST", "0",
+        )  # fmt: skip
         if name in self.scrolled:
             ways = ("3", "ALL", "PRIOR", "BACKWARD 3", "ABSOLUTE 5", "FIRST", "BACKWARD ALL")
         how = self.random.choice(ways)
