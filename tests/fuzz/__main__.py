@@ -10,30 +10,18 @@ from pathlib import Path
 from .runner import Finding, Pair
 from .script import Script
 from .sequences import sequence
-from .shrink import shrink
-
-
-def fails(pair: Pair, script: Script, tries: int) -> Finding | None:
-    """What the script shows in one of some runs."""
-    return next((found for found in (pair.run(script) for _ in range(tries)) if found), None)
+from .shrink import smallest
 
 
 def report(pair: Pair, script: Script, finding: Finding, options: argparse.Namespace) -> None:
     """Print a finding and the script that shows it, as small as it could be made."""
     print(f"*** {script.title}: {finding.text(script)}", flush=True)
     if not options.no_shrink:
-        # what depends on memory may not fail each time
-        tries = next((n for n in (1, 2, 5) if fails(pair, script, n)), 0)
-        small = script
-        if tries:
-            seconds = options.shrink_seconds
-            small = shrink(script, lambda tried: bool(fails(pair, tried, tries)), seconds)
-        again = fails(pair, small, 5)
-        if again:
-            small.title = f"{script.title}, shrunk\n{again.text(small)}"
+        small = smallest(script, pair.run, options.shrink_seconds)
+        if small:
             script = small
         else:
-            print("(does not fail a second time: not shrunk)")
+            print("(not again when run by itself: not shrunk)")
     print(script.text(), flush=True)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)

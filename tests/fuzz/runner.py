@@ -91,6 +91,7 @@ class Server:
         self.connect()
 
     def connect(self) -> None:
+        """The control connection, and the one that holds locks."""
         self.control = self.cluster.connect(dbname=DATABASE)
         self.holder = self.cluster.connect(dbname=DATABASE)
 
@@ -116,13 +117,15 @@ class Server:
 
     def recover(self) -> None:
         """After a crash: wait until the server is there again."""
+        self.control.close()
+        self.holder.close()
         deadline = time.monotonic() + 60
         while True:
             try:
                 self.cluster.wait_ready()
                 self.connect()
                 break
-            except psycopg.Error:
+            except psycopg.Error:  # a second process of it has died
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.1)

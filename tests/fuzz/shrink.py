@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .runner import Finding
 from .script import Script
 
 
@@ -60,3 +61,25 @@ def shrink(script: Script, fails: Callable[[Script], bool], seconds: float = 60)
                 break
     mode = "default" if script.mode != "default" and still(steps, "default") else script.mode
     return Script(mode, steps, script.title)
+
+
+def smallest(
+    script: Script, run: Callable[[Script], Finding | None], seconds: float
+) -> Script | None:
+    """The script made small, with its finding in its title; None: it does not fail again.
+
+    What depends on freed memory may not fail each time.
+    """
+
+    def fails(tried: Script, tries: int) -> Finding | None:
+        return next((found for found in (run(tried) for _ in range(tries)) if found), None)
+
+    tries = next((number for number in (1, 2, 5) if fails(script, number)), 0)
+    if tries == 0:
+        return None
+    small = shrink(script, lambda tried: fails(tried, tries) is not None, seconds)
+    finding = fails(small, 5)
+    if finding is None:
+        return None
+    small.title = f"{script.title}, shrunk\n{finding.text(small)}"
+    return small

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from fuzz.runner import Pair
 from fuzz.script import Script
 from fuzz.sequences import sequence
-from fuzz.shrink import shrink
+from fuzz.shrink import smallest
 
 KNOWN = sorted((ROOT / "tests" / "fuzz" / "known").glob("*.fuzz"))
 SEED = int(os.environ.get("PFS_FUZZ_SEED", "1"))
@@ -53,9 +53,8 @@ def test_random_sequences(pair: Pair) -> None:
         finding = pair.run(script)
         if finding is None:
             continue
-        if not found:
-            script = shrink(script, lambda tried: pair.run(tried) is not None, SHRINK_S)
-        found.append(f"{finding.text(script)}\n{script.text()}")
+        small = smallest(script, pair.run, SHRINK_S) if not found else None
+        found.append(small.text() if small else f"{finding.text(script)}\n{script.text()}")
         if len(found) == FINDINGS:
             break
     assert not found, f"seed {SEED}:\n" + "\n".join(found)
