@@ -22,6 +22,7 @@ DATABASE = "fuzz"
 SCHEMA = Path(__file__).with_name("schema.sql")
 DEATH = re.compile(r"terminated by signal \d+.*|PANIC:.*|server process .* was terminated.*")
 POLL_S = 0.002
+DEATH_S = 5.0
 
 CONF = {
     "autovacuum": False, "fsync": False, "max_connections": 20, "jit": False,
@@ -107,8 +108,16 @@ class Server:
             self.functions[name] = found[0]
         return self.functions[name]
 
-    def deaths(self) -> list[str]:
-        """What the log says since the last call about processes that died."""
+    def deaths(self, wait: bool = False) -> list[str]:
+        """What the log says since the last call about processes that died.
+
+        `wait`: a connection was lost, and the postmaster is about to say why.
+        """
+        deadline = time.monotonic() + DEATH_S
+        while wait and not DEATH.search(self.cluster.log_text(self.log_seen)):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(POLL_S)
         if self.cluster.log_position() == self.log_seen:
             return []
         text = self.cluster.log_text(self.log_seen)
@@ -333,10 +342,8 @@ class Pair:
             lost = bool(found) and found[-1][:1] == ["LOST: ConnectionError"]
         except (ConnectionError, psycopg.OperationalError) as error:
             found, lost = [[f"LOST: {error}"]], True
-        if lost:
-            server.recover()
-        deaths = server.deaths()
-        if deaths and not lost:
+        deaths = server.deaths(wait=lost)
+        if lost or deaths:
             server.recover()
         return found, deaths
 
