@@ -11,7 +11,7 @@ HOST_CC ?= gcc
 HOST_FLAGS = -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Isrc -g -pthread -MMD -MP
 HOST_LIBS = -lm
 
-.PHONY: help unit unit-asan unit-tsan regress py check demo gen gen-check compile-check \
+.PHONY: help unit unit-asan unit-tsan regress py fuzz check demo gen gen-check compile-check \
 	bench-core bench-core-check bench-core-update bench-record bench bench-smoke bench-compare bench-test \
 	install-allowed
 
@@ -122,6 +122,9 @@ py: install ## pytest against real servers
 	PG_CONFIG=$(PG_CONFIG) $(SERVER_PYTHON) -m pytest $(PYTEST_ARGS)$(if $(CI), || \
 		{ echo "CI: what failed once more: a test that passes now is flaky and wants mending"; \
 		PG_CONFIG=$(PG_CONFIG) $(SERVER_PYTHON) -m pytest --lf $(PYTEST_ARGS); })
+
+fuzz: install ## 5,000 random protocol sequences, with and without the library (FUZZ_ARGS="--seed 2")
+	PYTHONPATH=tests $(SERVER_PYTHON) -m fuzz --pg-config $(PG_CONFIG) $(FUZZ_ARGS)
 
 ifeq ($(SERVER_GOALS),)
 check: ## everything; the last line says how many passed and failed

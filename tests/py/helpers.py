@@ -302,7 +302,7 @@ class RawClient:
         self.sock = socket.create_connection((cluster.host, cluster.port), timeout=DEADLINE_S)
         self.queue = b""
         self.input = b""
-        self.pid = 0
+        self.pid = self.key = 0
         words = b"".join(
             word.encode() + b"\0"
             for word in ("user", user, "database", dbname, "client_encoding", "UTF8")
@@ -311,7 +311,7 @@ class RawClient:
         self.sock.sendall(struct.pack("!i", len(body) + 4) + body)
         for kind, answer in self.read_until("Z"):
             if kind == "K":
-                self.pid = struct.unpack("!i", answer[:4])[0]
+                self.pid, self.key = struct.unpack("!ii", answer[:8])
 
     def __enter__(self) -> RawClient:
         return self
