@@ -53,10 +53,12 @@ def build(folder: Path, pg_config: str, disable: str) -> Path:
 
 
 def extension_sql(library: Path) -> str:
-    """The extension script for psql: without the line that keeps psql from running it."""
+    """The extension script for psql, which needs what CREATE EXTENSION does: a schema, a transaction."""
     script = (ROOT / "sql" / "performance_schema--1.0.sql").read_text()
     lines = [line for line in script.splitlines() if not line.startswith("\\echo")]
-    return "\n".join(lines).replace("MODULE_PATHNAME", str(library))
+    return "\n".join(["BEGIN; CREATE SCHEMA performance_schema;", *lines, "COMMIT;"]).replace(
+        "MODULE_PATHNAME", str(library)
+    )
 
 
 @pytest.fixture(scope="module", params=["statement transaction error wait", "statement", "wait"])

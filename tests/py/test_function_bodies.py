@@ -119,7 +119,8 @@ def test_other_stored_queries(conn: Any, watched: Watched) -> None:
     )
     for command in commands:
         events = watched.run(command)
-        assert command in [event.sql_text for event in events]
+        shown = "DO ?" if command.startswith("DO") else command
+        assert shown in [event.sql_text for event in events]
         assert all(event.sql_text for event in events)
     assert one(conn, OTHERS) == others
     watched.conn.execute("DROP MATERIALIZED VIEW stored_view")

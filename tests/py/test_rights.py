@@ -18,6 +18,7 @@ SECRET = "secret_of_owner"
 PATTERN = SECRET[:-1] + "[r]"  # finds the secret, but is none itself: readers are recorded too
 ROLES = ("rights_plain", "rights_owner", "rights_member", "rights_noinherit")
 PUBLIC_FUNCTIONS = {
+    "object_name",
     "ps_current_thread_id",
     "ps_thread_id",
     "shown_text",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from helpers import one, rows
+from helpers import one, rows, untimed
 
 ROWS = 20_000
 SETTINGS = ("seqscan", "indexscan", "indexonlyscan", "bitmapscan")
@@ -144,6 +144,12 @@ def test_rows_selected(reader: Any) -> None:
         ("t_bitmap", ROWS // 50, 0),
         ("t_index", 7, 0),
     ]
+
+
+@untimed
+def test_latency_of_an_index(reader: Any) -> None:
+    """It is ours: the server has none."""
+    read(reader, "SELECT filler FROM used.t WHERE by_index IN (1, 2)", "indexscan", "Index Scan")
     latency = "SELECT select_latency FROM sys.x$schema_index_statistics WHERE index_name = "
     assert one(reader, latency + "'t_index'") > 0
 

@@ -25,6 +25,7 @@ from helpers import (
     one,
     rows,
     thread_of,
+    untimed,
     wait_gone,
     wait_until,
 )
@@ -32,10 +33,6 @@ from helpers import (
 BY_INDEX = "performance_schema.table_io_waits_summary_by_index_usage"
 BY_TABLE = "performance_schema.table_io_waits_summary_by_table"
 HANDLER = "wait/io/table/sql/handler"
-
-untimed = pytest.mark.xfail(
-    strict=True, reason="times of tables are 0 until nodes are timed safely: docs/parity.md"
-)
 
 
 class Io(NamedTuple):
