@@ -172,6 +172,14 @@ class Server:
         sql = "SELECT pg_advisory_unlock_all()" if kind == "advisory" else "COMMIT"
         self.holder.execute(sql)
 
+    def cancel(self, session: Session) -> None:
+        """Once. Before 18 the postmaster sends two signals for a CancelRequest; the second may hit
+        what a handler does next."""
+        if self.cluster.version() >= 18:
+            session.cancel(self.cluster)
+        else:
+            self.control.execute("SELECT pg_cancel_backend(%s)", (session.pid,))
+
     def is_blocked(self, pid: int) -> bool:
         sql = f"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}"
         found = self.control.execute(sql).fetchone()
@@ -280,7 +288,7 @@ class Run:
             self.server.switch(list(commands), self.session.pid)
             found.append(("blocked", b"yes" if waits else b"no"))
             if waits and end == "cancel":
-                self.session.cancel(self.server.cluster)
+                self.server.cancel(self.session)
                 found += self.session.read_until("Z")
                 return found
         finally:
