@@ -22,7 +22,7 @@
  *
  * It catches errors of its own, so it must not be called while another one is in flight (in a
  * PG_CATCH block before FlushErrorState, in emit_log_hook), nor in a critical section or a signal
- * handler.
+ * handler, nor where interrupts are held: an error lets go of them.
  */
 extern size_t pfs_pg_normalize(const char *query, int location, int len, char *buf, size_t size,
 							   uint8 hash[PFS_SHA256_SIZE]);

@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "miscadmin.h"
 #include "pg/pg_arena.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
@@ -85,15 +86,18 @@ fail_statements(int sqlstate, const char *message)
 	}
 }
 
+/* Interrupts are held: what would raise an error of its own is left out, see pg_statement.c. */
 static void
 raise_error(int sqlstate, const char *message)
 {
 	caught_sqlstate = 0;
 	if (pfs_session.thread == NULL)
 		return;
+	HOLD_INTERRUPTS();
 	if (pfs_wants(&pfs_session, PFS_GATE_ERRORS))
 		pfs_error_count(&pfs_session, pfs_pg_error_number(sqlstate), false, pfs_now());
 	fail_statements(sqlstate, message);
+	RESUME_INTERRUPTS();
 }
 
 static void

@@ -11,6 +11,7 @@
 
 /* Owner: this process. */
 dlist_head	pfs_pg_open_queries = DLIST_STATIC_INIT(pfs_pg_open_queries);
+uint32		pfs_pg_query_era = 0;
 
 PFS_HOT PfsPgQuery *
 pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
@@ -24,6 +25,7 @@ pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
 		return NULL;
 	}
 	memset(query, 0, offsetof(PfsPgQuery, own));
+	query->era = pfs_pg_query_era;
 	query->estate = desc->estate;
 	query->plan = desc->planstate;
 	query->statement = statement;
@@ -66,13 +68,4 @@ pfs_pg_query_gone(void *arg)
 	pfs_pg_query_end(query);
 	if (statement != NULL)
 		pfs_pg_end_orphan(statement);
-}
-
-void
-pfs_pg_queries_unsure(void)
-{
-	dlist_iter	at;
-
-	dlist_foreach(at, &pfs_pg_open_queries)
-		dlist_container(PfsPgQuery, node, at.cur)->unsure = true;
 }

@@ -50,12 +50,12 @@ typedef struct PfsPgQuery
 {
 	MemoryContextCallback gone; /* of es_query_cxt */
 	dlist_node	node;			/* of the open ones */
+	uint32		era;			/* in which it began: see pfs_pg_query_is_sure */
 	EState	   *estate;
 	PlanState  *plan;
 	PfsStatement *statement;	/* NULL = none, or it has ended */
 	PfsPgSortInput *sorts;
 	bool		open;			/* until ExecutorEnd, or the end of its memory */
-	bool		unsure;			/* a transaction has ended: its relations may be closed */
 
 	/* pg_table_io.c */
 	bool		records;		/* else only rows_examined */
@@ -77,8 +77,15 @@ extern PfsPgQuery *pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *stat
 /* Before ExecutorEnd. */
 extern void pfs_pg_query_end(PfsPgQuery *query);
 
-/* A (sub)transaction ends: relations may be closed without another word. */
-extern void pfs_pg_queries_unsure(void);
+/* Number of (sub)transactions that have ended: at each, relations may be closed without another word. */
+extern uint32 pfs_pg_query_era;
+
+/* Has none ended since the query began? */
+static inline bool
+pfs_pg_query_is_sure(const PfsPgQuery *query)
+{
+	return query->era == pfs_pg_query_era;
+}
 
 extern void pfs_pg_query_gone(void *query);
 

@@ -280,7 +280,11 @@ store_rows(PfsStatement *statement)
 		pfs_statement_set(statement, PFS_COUNTER_ROWS_SENT, statement->host_rows);
 }
 
-/* The digest table was truncated while the statement ran, maybe by itself: its row is made anew. */
+/*
+ * The digest table was truncated while the statement ran, maybe by itself: its row is made anew.  The
+ * scanner may raise an error (settings may have changed), so not while another one is reported, nor
+ * while a transaction or the process ends: where interrupts are held.
+ */
 static void
 find_digest_again(PfsStatement *statement)
 {
@@ -288,7 +292,8 @@ find_digest_again(PfsStatement *statement)
 	const char *text;
 
 	if (statement->place < 0 || event->digest <= PFS_DIGEST_OTHERS ||
-		event->text_length >= pfs_arena->sizes.sql_text_length || CritSectionCount > 0)
+		event->text_length >= pfs_arena->sizes.sql_text_length || CritSectionCount > 0 ||
+		InterruptHoldoffCount > 0)
 		return;
 	text = pfs_statement_text(event);
 	if (event->text_length > 0)
@@ -375,6 +380,9 @@ pfs_pg_finish_all_ended(void)
 	{
 		if (statement->host_flags & PFS_PG_ENDED)
 			pfs_pg_end(statement, end_of(statement), 0, NULL);
+		else if (statement->on_stage_since != 0 && statement != pfs_pg_pending &&
+				 (statement->host_flags & PFS_PG_IN_CALL) == 0)
+			pfs_statement_pause(statement, pfs_now());	/* a portal that has not been run yet */
 	}
 	if (pfs_pg_pending != NULL)
 	{
@@ -581,6 +589,8 @@ pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 	if (statement == NULL && !pfs_pg_wants(PFS_GATE_TABLES))
 		return;
 	query = pfs_pg_query_attach(queryDesc, statement);
+	if (statement != NULL && statement->event->level > 0 && queryDesc->dest->mydest == DestNone)
+		pfs_statement_pause(statement, pfs_now());	/* of a cursor that may lie there */
 	if (pfs_likely(query != NULL))
 	{
 		if (statement != NULL)

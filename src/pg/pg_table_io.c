@@ -526,7 +526,7 @@ pfs_pg_table_collect(PfsPgQuery *query, bool ending)
 	uint64		rows;
 
 	pfs_session.running = query->statement; /* the events are nested in it */
-	rows = record_query(query, ending || !query->unsure);
+	rows = record_query(query, ending || pfs_pg_query_is_sure(query));
 	pfs_session.running = running;
 	return rows;
 }

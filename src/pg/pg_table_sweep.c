@@ -374,7 +374,7 @@ end_transaction(XactEvent event)
 		 !dlist_is_empty(&pfs_pg_open_queries)) &&
 		pfs_pg_tables.unrecorded && pfs_wants(&pfs_session, PFS_GATE_TABLES))
 		sweep(false);
-	pfs_pg_queries_unsure();
+	pfs_pg_query_era++;
 	if (event != XACT_EVENT_COMMIT)
 		pfs_pg_tables.utility_level = 0;
 	if (pfs_pg_table_ddl || proc_exit_inprogress)
@@ -412,7 +412,7 @@ pfs_pg_table_transaction(XactEvent event)
 void
 pfs_pg_table_subtransaction(SubXactEvent event, int level)
 {
-	pfs_pg_queries_unsure();
+	pfs_pg_query_era++;
 	if (event == SUBXACT_EVENT_COMMIT_SUB)
 	{
 		pfs_pg_tables.utility_level = Min(pfs_pg_tables.utility_level, level - 1);

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from helpers import Watched, everything_on, losses, one, rows, thread_of
+from helpers import RawClient, Watched, everything_on, losses, one, rows, thread_of
 
 TABLES = """
 CREATE TABLE a AS SELECT g % 3 AS k, g AS v FROM generate_series(1, 3000) g;
@@ -206,3 +206,60 @@ def test_plan_at_a_reused_address(servers: tuple[Any, Any], connect: Callable[..
         )
         assert nested[0].no_index_used == (0 if by_index else 1), (i, rows(observer, last, thread))
         session.execute("DEALLOCATE p")
+
+
+IDLE = {
+    "declared": [
+        "BEGIN", *(f"DECLARE c{i} CURSOR FOR SELECT v FROM a ORDER BY v" for i in range(20)),
+        "SELECT pg_sleep(0.3)", *(f"FETCH 1 FROM c{i}" for i in range(20)), "COMMIT",
+    ],
+    "opened by a function": [
+        """DO $$ DECLARE c refcursor; BEGIN
+        FOR i IN 1 .. 20 LOOP
+            c := 'c' || i;
+            OPEN c FOR SELECT v FROM a ORDER BY v;
+        END LOOP;
+        PERFORM pg_sleep(0.3); END $$""",
+    ],
+}  # fmt: skip
+
+
+def select_seconds(observer: Any, pid: int) -> float:
+    """SUM_TIMER_WAIT of the SELECTs of a session."""
+    return one(
+        observer,
+        "SELECT (sum_timer_wait / 1e12)::float8 "
+        "FROM performance_schema.events_statements_summary_by_thread_by_event_name "
+        "WHERE thread_id = performance_schema.ps_thread_id(%s) AND event_name = 'statement/sql/select'",
+        pid,
+    )
+
+
+@pytest.mark.parametrize("case", IDLE)
+def test_cursors_that_are_not_run(
+    servers: tuple[Any, Any], connect: Callable[..., Any], case: str
+) -> None:
+    """A cursor that lies open, not run yet, spends no time: else sums exceed the session's."""
+    observer = connect(servers[0])
+    everything_on(observer)
+    session = connect(servers[0], prepare_threshold=None)
+    transcript(session, IDLE[case])
+    assert 0.3 <= select_seconds(observer, session.info.backend_pid) < 1.0
+
+
+def test_portals_that_are_not_run(servers: tuple[Any, Any], connect: Callable[..., Any]) -> None:
+    """The same of portals that are bound, and run much later."""
+    observer = connect(servers[0])
+    everything_on(observer)
+    with RawClient(servers[0]) as raw:
+        raw.query("BEGIN")
+        raw.parse("SELECT v FROM a ORDER BY v", "q")
+        for i in range(20):
+            raw.bind(portal=f"p{i}", name="q")
+        raw.sync()
+        raw.query("SELECT pg_sleep(0.3)")
+        for i in range(20):
+            raw.execute(f"p{i}", 5)
+        raw.sync()
+        raw.query("COMMIT")
+        assert 0.3 <= select_seconds(observer, raw.pid) < 1.0

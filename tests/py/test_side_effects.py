@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from helpers import RawClient, one, wait_until
 from test_cursors import transcript
 
 SETUP = """
@@ -75,3 +76,28 @@ def test_same(servers: tuple[Any, Any], connect: Callable[..., Any], scenario: s
         for server in servers
     )
     assert found == expected
+
+
+def test_error_while_a_statement_waits(
+    cluster: Any, conn: Any, connect: Callable[..., Any]
+) -> None:
+    """A digest is to be made anew while an error is reported, of a text that cannot be read any more."""
+    other = connect(cluster)
+    wanted = "nowhere_" + "y" * 2000
+    with RawClient(cluster) as raw:
+        raw.query("SET standard_conforming_strings = off; SET escape_string_warning = off")
+        other.execute("SELECT pg_advisory_lock(9)")
+        raw.parse(
+            "SELECT 'it\\'s', set_config('standard_conforming_strings', 'on', false), "
+            "pg_advisory_lock_shared(9)"
+        ).bind().execute()
+        raw.parse(f"SELECT 1 FROM {wanted}").add("S").send()
+        waits = f"SELECT count(*) FROM pg_locks WHERE pid = {raw.pid} AND NOT granted"
+        wait_until(lambda: one(conn, waits), "the statement waits")
+        conn.execute("TRUNCATE performance_schema.events_statements_summary_by_digest")
+        other.execute("SELECT pg_advisory_unlock(9)")
+        errors = [body for kind, body in raw.read_until("Z") if kind == "E"]
+        assert len(errors) == 1 and b'relation "nowhere_yyy' in errors[0], errors
+        raw.query("SET statement_timeout = 100")
+        answers = raw.query("SELECT pg_sleep(2)")
+        assert [body for kind, body in answers if kind == "E"], "interrupts are still looked at"
