@@ -2325,7 +2325,7 @@ CREATE FOREIGN TABLE performance_schema.file_instances (
 COMMENT ON FOREIGN TABLE performance_schema.file_instances IS
 	'Files that server processes have used since start; a row goes when its file is removed';
 COMMENT ON COLUMN performance_schema.file_instances.file_name IS
-	'Path from the data directory; (words in parentheses): files without bound that are counted together';
+	'Path from the data directory; (words in parentheses): files without bound that are counted together; paths outside it need pg_read_all_stats';
 COMMENT ON COLUMN performance_schema.file_instances.event_name IS
 	'Instrument of the file, by what it was first used for';
 COMMENT ON COLUMN performance_schema.file_instances.open_count IS
@@ -2438,7 +2438,7 @@ CREATE FOREIGN TABLE performance_schema.file_summary_by_instance (
 COMMENT ON FOREIGN TABLE performance_schema.file_summary_by_instance IS
 	'I/O per file; a read of PostgreSQL 18''s io workers is counted here once, whoever wanted it';
 COMMENT ON COLUMN performance_schema.file_summary_by_instance.file_name IS
-	'Path from the data directory; (words in parentheses): files without bound that are counted together';
+	'Path from the data directory; (words in parentheses): files without bound that are counted together; paths outside it need pg_read_all_stats';
 COMMENT ON COLUMN performance_schema.file_summary_by_instance.event_name IS
 	'Instrument of the file, by what it was first used for';
 COMMENT ON COLUMN performance_schema.file_summary_by_instance.object_instance_begin IS

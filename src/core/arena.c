@@ -21,7 +21,7 @@ void		(*pfs_inside_gate) (void);
 #endif
 
 #define TEXT_RING_BYTES_PER_ROW 160 /* mean of real statements with room to spare */
-#define NAMES_OF_DATABASES 256	/* and for long names of users and hosts */
+#define MORE_NAMES 8192		/* of databases, of users and hosts that came and went: they are never removed */
 
 #define POOL_OF_A_THREAD 24576
 #define POOL_OF_A_LEAN_THREAD 6144
@@ -90,7 +90,7 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->share_limit[PFS_SHARE_DIGEST_CELLS] = pfs_max(FEWEST_CELLS, CELLS_OF_A_THREAD *
 													 (s->threads - s->lean_threads));
 	a->share_limit[PFS_SHARE_DIGEST_WAITS] = pfs_max(FEWEST_WAITS, WAITS_OF_A_DIGEST * s->digests);
-	a->kept_name_units = s->users + s->hosts + NAMES_OF_DATABASES;
+	a->kept_name_units = s->users + s->hosts + MORE_NAMES;
 
 	a->instruments = place(&end, s->instruments * sizeof(PfsInstrument));
 	a->thread_classes = place(&end, s->thread_classes * sizeof(PfsThreadClass));

@@ -116,6 +116,13 @@ pfs_scan_secret(PfsScan *scan, uint32_t role, PfsText text)
 	return text;
 }
 
+PfsText
+pfs_scan_path(const PfsScan *scan, PfsText path)
+{
+	return scan->sees_all || path.length == 0 || path.data[0] != '/' ? path
+		: pfs_text_of_string(PFS_HIDDEN_TEXT);
+}
+
 bool
 pfs_read_thread(PfsArena *arena, PfsThread *thread, void *to, const void *from, size_t bytes)
 {

@@ -96,6 +96,9 @@ typedef struct PfsTable
 	PfsEditResult (*remove) (PfsArena *arena, PfsFields old);
 } PfsTable;
 
+/* Shown in place of what the reader may not see, where NULL would mean something else. */
+#define PFS_HIDDEN_TEXT "<insufficient privilege>"
+
 /* An equality condition "column = value" that the host has pushed down. */
 typedef struct PfsCondition
 {

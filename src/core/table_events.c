@@ -400,8 +400,9 @@ PFS_GROUP(wait_group, wait_columns);
 
 /* Names of a file's or table's row, if it is still that one. */
 static void
-fill_file_name(const PfsArena *arena, const PfsWaitEvent *event, WaitRow *row, char *path)
+fill_file_name(const PfsScan *scan, const PfsWaitEvent *event, WaitRow *row, char *path)
 {
+	const PfsArena *arena = scan->arena;
 	PfsObjectRow *file = pfs_object_row(arena, PFS_MAP_FILES, event->object.id[0], event->object.id[1]);
 	size_t		length;
 
@@ -411,7 +412,7 @@ fill_file_name(const PfsArena *arena, const PfsWaitEvent *event, WaitRow *row, c
 	pfs_copy_bytes(path, file->key, length);
 	pfs_fence();
 	if (pfs_load(&file->use) == event->object.id[1])
-		row->object_name = (PfsText) {path, length, -1};
+		row->object_name = pfs_scan_path(scan, (PfsText) {path, length, -1});
 }
 
 static void
@@ -449,7 +450,7 @@ emit_wait(PfsScan *scan, PfsWaitEvent *event)
 	if (event->object.type < PFS_LENGTH(types))
 		row.object_type = pfs_text_of_string(types[event->object.type]);
 	if (event->object.type == PFS_WAIT_OBJECT_FILE)
-		fill_file_name(scan->arena, event, &row, path);
+		fill_file_name(scan, event, &row, path);
 	else if (event->object.type == PFS_WAIT_OBJECT_TABLE)
 		fill_table_name(scan->arena, event, &row, &names);
 	else if (event->object.type == PFS_WAIT_OBJECT_LOCK && pfs_host_lock_object != NULL)

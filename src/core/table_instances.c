@@ -22,7 +22,7 @@ typedef struct FileRow
 
 #define FILE_NAME_COLUMNS \
 	{"file_name", "Path from the data directory; (words in parentheses): files without bound that are " \
-	"counted together", PFS_COLUMN_TEXT, offsetof(FileRow, path), PFS_COLUMN_KEY}, \
+	"counted together; paths outside it need pg_read_all_stats", PFS_COLUMN_TEXT, offsetof(FileRow, path), PFS_COLUMN_KEY}, \
 	{"event_name", "Instrument of the file, by what it was first used for", PFS_COLUMN_TEXT, \
 	offsetof(FileRow, event_name), PFS_COLUMN_KEY}
 
@@ -52,7 +52,7 @@ fill_file(const PfsObjectSums *sums, const PfsObjectSum *sum, FileRow *row)
 	const PfsArena *arena = scan->arena;
 
 	memset(row, 0, sizeof(*row));
-	row->path = (PfsText) {sum->row.key, sum->row.key_length, -1};
+	row->path = pfs_scan_path(scan, (PfsText) {sum->row.key, sum->row.key_length, -1});
 	row->event_name = PFS_TEXT_OF(pfs_wait_instrument(arena, sum->row.instrument)->name);
 	row->instance = pfs_object_instance(arena, PFS_MAP_FILES, sum->number, sum->row.use);
 	row->open_count = (sum->row.open >> 32) == sum->row.use ? (uint32_t) sum->row.open : 0;

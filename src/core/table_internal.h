@@ -48,6 +48,12 @@ extern bool pfs_scan_sees_user(const PfsScan *scan, PfsRef user);
  */
 extern PfsText pfs_scan_secret(PfsScan *scan, uint32_t role, PfsText text);
 
+/*
+ * The path of a file as this reader may see it: where the server's files are, and what was copied from
+ * and to, is told by paths outside the data directory.  Others see PFS_HIDDEN_TEXT.
+ */
+extern PfsText pfs_scan_path(const PfsScan *scan, PfsText path);
+
 /* Copies bytes under a thread's sequence lock; false (and counted) when it never stood still. */
 extern bool pfs_read_thread(PfsArena *arena, PfsThread *thread, void *to, const void *from,
 							size_t bytes);

@@ -139,6 +139,15 @@ literal(const char **at, const char *behind, const char *end)
 	return PIECE_LITERAL;
 }
 
+/* "PASSWORD$$x$$" is one name for the scanner, but hardly for who wrote it. */
+static bool
+holds_dollars(const char *word, size_t length)
+{
+	const char *dollar = memchr(word, '$', length);
+
+	return dollar != NULL && memchr(dollar + 1, '$', (size_t) (word + length - dollar - 1)) != NULL;
+}
+
 static PieceKind
 next_word(const char **at, const char *end)
 {
@@ -146,6 +155,8 @@ next_word(const char **at, const char *end)
 	const char *behind = end_of_word(word, end);
 	size_t		length = (size_t) (behind - word);
 
+	if (holds_dollars(word, length))
+		return PIECE_UNSURE;
 	if (behind < end && *behind == '\'')
 	{
 		if (is(word, length, "e"))
@@ -193,15 +204,15 @@ next_piece(const char **at, const char *end)
 	}
 	if (is_digit(c) || (c == '.' && is_digit(next)))
 	{
-		while (*at < end && (is_word(**at) || **at == '.'))
+		while (*at < end && ((is_word(**at) && **at != '$') || **at == '.'))
 			(*at)++;
 		return PIECE_LITERAL;
 	}
 	if (is_word_start(c))
 		return next_word(at, end);
 	*at = from + 1;
-	if (c == '$')				/* a parameter */
-		*at = end_of_word(from + 1, end);
+	while (c == '$' && *at < end && is_digit(**at)) /* a parameter */
+		(*at)++;
 	return PIECE_OTHER;
 }
 
@@ -211,6 +222,17 @@ announces_secret(const char *word, size_t length)
 {
 	return begins(word, length, "pas") || begins(word, length, "pwd") ||
 		begins(word, length, "secret") || begins(word, length, "identified");
+}
+
+/* Of "PASSWORD$x" the word is shown. */
+static size_t
+count_letters(const char *word, const char *end)
+{
+	const char *at = word;
+
+	while (at < end && is_word_start(*at) && (*at & 0x80) == 0)
+		at++;
+	return (size_t) (at - word);
 }
 
 typedef struct Output
@@ -256,17 +278,18 @@ pfs_text_mask(const char *text, size_t length, char *to, size_t size)
 		space = false;
 		if (kind == PIECE_LITERAL && first_literal == SIZE_MAX)
 			first_literal = out.used;
+		if (kind == PIECE_WORD && announces_secret(from, (size_t) (text - from)))
+		{
+			put(&out, from, count_letters(from, text));
+			put(&out, " ?", 2);
+			break;
+		}
 		if (kind == PIECE_LITERAL || kind == PIECE_UNSURE)
 			put(&out, "?", 1);
 		else
 			put(&out, from, (size_t) (text - from));
 		if (kind == PIECE_UNSURE)
 			break;
-		if (kind == PIECE_WORD && announces_secret(from, (size_t) (text - from)))
-		{
-			put(&out, " ?", 2);
-			break;
-		}
 	}
 	return out.used;
 }

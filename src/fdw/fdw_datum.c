@@ -14,8 +14,6 @@
 #include "core/timer.h"
 #include "fdw/fdw.h"
 
-#define HIDDEN_TEXT "<insufficient privilege>"
-
 /* Digits of 2^128 - 1, and the terminator. */
 #define U128_DIGITS 40
 
@@ -147,7 +145,7 @@ static Datum
 hidden_datum(const PfsColumn *column, bool *is_null)
 {
 	*is_null = column->type != PFS_COLUMN_TEXT && column->type != PFS_COLUMN_HEX;
-	return *is_null ? (Datum) 0 : CStringGetTextDatum(HIDDEN_TEXT);
+	return *is_null ? (Datum) 0 : CStringGetTextDatum(PFS_HIDDEN_TEXT);
 }
 
 Datum

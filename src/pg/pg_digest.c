@@ -18,6 +18,7 @@
 #include "utils/memutils.h"
 
 #include "core/digest_text.h"
+#include "core/text_mask.h"
 #include "pg/pg_digest.h"
 
 #define TOKENS_PER_RESET 1024
@@ -53,6 +54,7 @@ typedef struct PfsScan
 	const char *query; /* need not be terminated */
 	size_t len;
 	bool standard_strings; /* standard_conforming_strings, whatever the session has */
+	bool other_strings; /* the opposite of what the session has */
 	PfsTokenSink sink;
 	void *arg;
 } PfsScan;
@@ -81,6 +83,46 @@ static bool scan_query(const PfsScan *scan);
 static void feed_token(void *arg, int token, const core_YYSTYPE *value);
 static size_t clip_server(const char *string, size_t len, size_t limit);
 
+/*
+ * Is it a command of which another standard_conforming_strings makes other tokens?  It was parsed
+ * with the one that the session had then: what we take for a name may be the inside of a literal.
+ */
+static bool
+reads_in_two_ways(const char *query, size_t len)
+{
+	uint8 hashes[2][PFS_SHA256_SIZE];
+
+	if (memmem(query, len, "\\'", 2) == NULL || pfs_text_is_query(query, len))
+		return false;
+	for (int i = 0; i < 2; i++)
+	{
+		PfsFeed feed = {.after_unicode = false};
+		PfsScan scan = {.query = query, .len = len, .other_strings = i > 0, .sink = feed_token,
+						.arg = &feed};
+
+		pfs_digest_text_begin(&feed.digest, NULL, 0);
+		pfs_digest_text_set_clip(&feed.digest, clip_server);
+		scan_query(&scan);
+		pfs_digest_text_end(&feed.digest, hashes[i]);
+	}
+	return memcmp(hashes[0], hashes[1], PFS_SHA256_SIZE) != 0;
+}
+
+/* As a text that nobody has parsed. */
+static size_t
+mask(const char *query, size_t len, char *buf, size_t size, uint8 hash[PFS_SHA256_SIZE])
+{
+	size_t used = size > 0 ? pfs_text_mask(query, len, buf, size - 1) : 0;
+	PfsSha256 sha;
+
+	pfs_sha256_init(&sha);
+	pfs_sha256_update(&sha, buf, used);
+	pfs_sha256_final(&sha, hash);
+	if (size > 0)
+		buf[used] = '\0';
+	return used;
+}
+
 size_t
 pfs_pg_normalize(const char *query, int location, int len, char *buf, size_t size,
 				 uint8 hash[PFS_SHA256_SIZE])
@@ -91,6 +133,9 @@ pfs_pg_normalize(const char *query, int location, int len, char *buf, size_t siz
 	PfsScan scan = {.query = start, .sink = feed_token, .arg = &feed};
 	bool whole;
 
+	if (pfs_pg_digest_usable() &&
+		reads_in_two_ways(start, strnlen(start, Min(limit, PFS_PG_DIGEST_SCAN_MAX))))
+		return mask(start, strnlen(start, limit), buf, size, hash);
 	pfs_digest_text_begin(&feed.digest, buf, size);
 	pfs_digest_text_set_clip(&feed.digest, clip_server);
 	if (pfs_pg_digest_usable())
@@ -134,8 +179,9 @@ scan_tokens(const PfsScan *scan, MemoryContext scan_context, MemoryContext token
 	scanner =
 		scanner_init(pnstrdup(scan->query, scan->len), &extra, &ScanKeywords, ScanKeywordTokens);
 	extra.escape_string_warning = false;
-	if (scan->standard_strings)
-		extra.standard_conforming_strings = true;
+	if (scan->standard_strings || scan->other_strings)
+		extra.standard_conforming_strings =
+			scan->standard_strings || !extra.standard_conforming_strings;
 	MemoryContextSwitchTo(token_context);
 	for (int count = 1; (token = core_yylex(&value, &where, scanner)) != 0; count++)
 	{

@@ -42,12 +42,16 @@ pfs_pg_text_flags(const Node *utility)
 		case T_AlterFdwStmt:
 		case T_CreateForeignServerStmt:
 		case T_AlterForeignServerStmt:
+		case T_CreateForeignTableStmt:
 		case T_ImportForeignSchemaStmt:
 		case T_CreateUserMappingStmt:
 		case T_AlterUserMappingStmt:
 		case T_CreateSubscriptionStmt:
 		case T_AlterSubscriptionStmt:
 			return PFS_PG_SECRET | PFS_PG_SECRET_MESSAGE;
+		case T_AlterTableStmt:
+			return ((const AlterTableStmt *) utility)->objtype == OBJECT_FOREIGN_TABLE
+				? PFS_PG_SECRET | PFS_PG_SECRET_MESSAGE : 0;
 		case T_VariableSetStmt:
 			{
 				/* keys for functions are passed in settings of one's own */

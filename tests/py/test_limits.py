@@ -588,6 +588,23 @@ def test_more_accounts_than_rows(new_cluster: New, connect: New) -> None:
     assert losses(conn)["performance_schema_accounts_lost"] >= 3
 
 
+def test_many_users(new_cluster: New, connect: New) -> None:
+    """Names of users are not as few as rows of users: who comes late is in threads by name."""
+    server = new_cluster(autovacuum=False)
+    conn = connect(server)
+    conn.execute(
+        "DO $$ BEGIN FOR i IN 1 .. 600 LOOP EXECUTE 'CREATE ROLE many' || i || ' LOGIN'; END LOOP; "
+        "END $$"
+    )
+    for i in range(1, 601):
+        server.connect(user=f"many{i}").close()
+    assert losses(conn).keys() == {"performance_schema_accounts_lost"}
+    late = connect(server, user="many600")
+    assert one(late, "SELECT processlist_user FROM performance_schema.threads") == "many600"
+    text = "SELECT count(*) FROM performance_schema.events_statements_history"
+    assert one(late, text) > 0
+
+
 def test_long_names(cluster: Any, conn: Any) -> None:
     """Names of 63 bytes everywhere, and an application name that is cut."""
     name = "n" * 63

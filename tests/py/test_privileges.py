@@ -119,6 +119,43 @@ def test_names_of_objects_are_no_secret(plain: Any, monitor: Any, neighbour: Wat
         assert one(plain, names + table) == one(monitor, names + table)
 
 
+PATH = "/tmp/neighbours_path_"
+
+
+def test_paths_outside_the_data_directory(
+    cluster: Any, plain: Any, monitor: Any, conn: Any
+) -> None:
+    """Where somebody copies to is for pg_read_all_stats, also if a function did it for the caller."""
+    path = f"{PATH}{cluster.port}"
+    conn.execute(
+        "CREATE OR REPLACE FUNCTION copies_out(path text) RETURNS void LANGUAGE plpgsql "
+        "SECURITY DEFINER AS $$ BEGIN EXECUTE format('COPY (SELECT 1) TO %L', path); END $$"
+    )
+    relations = rows(
+        plain,
+        "SELECT c.oid::regclass::text AS name FROM pg_class AS c WHERE relkind IN ('f', 'v') AND "
+        "relnamespace IN ('performance_schema'::regnamespace, 'sys'::regnamespace)",
+    )
+    named = "SELECT count(*) FROM performance_schema.{} WHERE {} = %s"
+    try:
+        with (
+            consumers(conn, events_waits_current=True, events_waits_history=True),
+            consumers(conn, events_waits_history_long=True),
+        ):
+            plain.execute("SELECT copies_out(%s)", (path,), prepare=True)
+            for table in ("file_instances", "file_summary_by_instance"):
+                assert one(monitor, named.format(table, "file_name"), path) == 1
+                assert one(plain, named.format(table, "file_name"), path) == 0
+            waits = named.format("events_waits_history_long", "object_name")
+            assert one(monitor, waits, path) > 0
+            for relation in relations:
+                found = rows(plain, f"SELECT t::text FROM {relation.name} AS t")
+                assert PATH not in str(found), relation.name
+    finally:
+        conn.execute("DROP FUNCTION copies_out")
+        Path(path).unlink()
+
+
 def test_connections_of_others(plain: Any, monitor: Any, neighbour: Watched) -> None:
     """Sockets are of sessions: each sees those of its own user, also where they have no thread."""
     own = one(plain, "SELECT performance_schema.ps_current_thread_id()")

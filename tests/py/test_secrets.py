@@ -86,6 +86,14 @@ KINDS = {
     "import foreign schema": Kind(
         "IMPORT FOREIGN SCHEMA a FROM SERVER sec_server INTO public OPTIONS (password '{s}')"
     ),
+    "create foreign table": Kind(
+        "CREATE FOREIGN TABLE sec_new (a int) SERVER sec_server OPTIONS (program 'curl -u {s}')",
+        "DROP FOREIGN TABLE IF EXISTS sec_new",
+    ),
+    "alter foreign table": Kind(
+        "ALTER FOREIGN TABLE sec_foreign OPTIONS (program 'curl -u {s}')",
+        "ALTER FOREIGN TABLE sec_foreign OPTIONS (DROP program)",
+    ),
     "create subscription": Kind(
         "CREATE SUBSCRIPTION sec_new CONNECTION 'host=/nowhere password={s}' PUBLICATION p "
         "WITH (connect = false)",
@@ -123,6 +131,10 @@ BROKEN = (
     "ALTER ROLE sec_target FOO /* '{s}' */",
     "ALTER ROLE sec_target FOO -- {s}",
     "SELECT 1 ALTER ROLE sec_target PASSWORD '{s}'",
+    "ALTER ROLE sec_target PASSWORD$${s}$$",
+    "ALTER ROLE sec_target PASSWORD$a${s} x$a$",
+    "SELECT $1$a${s}$a$",
+    "ALTER ROLE sec_target 12$a$x {s}$a$",
     "SELECT 1; ALTER ROLE sec_target PASWORD '{s}'",
     "CREATE SERVER sec_new FOREIGN DATA WRAPPER sec_fdw OPTION (password U&'{s}')",
     "CREATE SUBSCRIPTION s CONECTION 'password={s}' PUBLICATION p",
@@ -159,6 +171,7 @@ def server(request: pytest.FixtureRequest, pg_config: str) -> Iterator[Any]:
         admin.execute(
             "ALTER USER MAPPING FOR sec_stranger SERVER sec_server OPTIONS (password 'none')"
         )
+        admin.execute("CREATE FOREIGN TABLE sec_foreign (a int) SERVER sec_server")
         with contextlib.suppress(psycopg.Error):
             admin.execute(
                 "CREATE SUBSCRIPTION sec_subscription CONNECTION 'host=/nowhere' PUBLICATION p "
@@ -386,6 +399,40 @@ def test_neighbours_in_one_message(server: Any, session: Any, secrets: Secrets) 
             conn.pgconn.exec_(message.format(sql=sql).encode())
             conn.execute("DROP TABLE IF EXISTS sec_temporary")
             undo(conn, KINDS[name])
+    assert secrets.leaks() == []
+
+
+TWO_WAYS = {
+    "on": (
+        "ALTER ROLE sec_target PASSWORD 'a\\' VALID UNTIL ' {s} '",
+        "CREATE USER MAPPING FOR sec_target SERVER sec_server "
+        "OPTIONS (user 'a\\', password ' {s} ')",
+        "SET sec.key = 'a\\', ' {s} '",
+        "COPY sec_table FROM PROGRAM 'true \\' DELIMITER ' {s} '",
+    ),
+    "off": (
+        "ALTER ROLE sec_target PASSWORD 'a\\' {s} '",
+        "CREATE USER MAPPING FOR sec_target SERVER sec_server OPTIONS (password 'a\\' {s} \\' ')",
+        "SET sec.key = 'a\\' {s} '",
+    ),
+}
+"""What each setting of standard_conforming_strings takes for a literal and the other for a name."""
+
+
+@pytest.mark.parametrize("setting", ["on", "off"])
+def test_read_in_two_ways(session: Any, secrets: Secrets, setting: str) -> None:
+    """The message was parsed before standard_conforming_strings changed, it is recorded after."""
+    conn, admin = session(), session()
+    other = "off" if setting == "on" else "on"
+    for sql in TWO_WAYS[setting]:
+        conn.execute(f"SET standard_conforming_strings = {setting}")
+        text = sql.format(s=secrets.word(f"{sql}, {setting}"))
+        conn.pgconn.exec_(f"SET standard_conforming_strings = {other}; {text}".encode())
+        undo(conn, KINDS["create user mapping"])
+        order(admin, f"SET standard_conforming_strings = {other}; {text}")
+        conn.execute(f"SET standard_conforming_strings = {setting}")
+        attempt(conn, "SELECT sec_run()")
+        undo(conn, KINDS["create user mapping"])
     assert secrets.leaks() == []
 
 

@@ -17,7 +17,7 @@ static const MaskCase masks[] = {
 	{"  select\n\t'x' , -1.5e3 ", "select ? , -?"},
 	{"select 'it''s', N'x', b'1', X'ff', e'a\\'b', U&'x'", "select ?, ?, ?, ?, ?, U&?"},
 	{"select $$a'b$$, $tag$ $$ ' $tag$, $1", "select ?, ?, $1"},
-	{"select a$b$c, 1$", "select a$b$c, ?"},
+	{"select a$b, 1$", "select a$b, ?$"},
 	{"select \"Name\" from \"a\"\"b\".c", "select ? from ?.c"},
 	{"a /* 'x' /* y */ z */ b -- 'c'\n d", "a b d"},
 	{"a /* 'x'", "a"},
@@ -28,6 +28,14 @@ static const MaskCase masks[] = {
 	{"ALTER ROLE r pasword x y", "ALTER ROLE r pasword ?"},
 	{"create user u Identified by x", "create user u Identified ?"},
 	{"pwd", "pwd ?"},
+	/* no space before a literal in dollars */
+	{"ALTER ROLE r PASSWORD$$x$$", "ALTER ROLE r ?"},
+	{"ALTER ROLE r PASSWORD$x y", "ALTER ROLE r PASSWORD ?"},
+	{"ALTER ROLE r password1 y", "ALTER ROLE r password ?"},
+	{"DO$a$x y$a$", "?"},
+	{"a$b$c$b$ d", "?"},
+	{"a $1$b$x$b$ c", "a $1? c"},
+	{"a 1$b$x y$b$ c", "a ?? c"},
 	/* quotes that do not balance, or can be read in two ways */
 	{"a 'b' c 'd", "a ?"},
 	{"a 'it's b' c", "a ?"},
