@@ -59,9 +59,23 @@ typedef struct PfsScan
 	void *arg;
 } PfsScan;
 
+/* How far [ALTER ...] SET a.b = has been read: names behind it are values, and keys are passed so. */
+typedef enum PfsSetting
+{
+	SETTING_START,
+	SETTING_NEVER, /* another statement */
+	SETTING_AWAITED,
+	SETTING_SET,
+	SETTING_NAME,
+	SETTING_DOT,
+	SETTING_DOTTED_NAME,
+	SETTING_VALUES,
+} PfsSetting;
+
 typedef struct PfsFeed
 {
 	PfsDigestText digest;
+	PfsSetting setting;
 	bool after_unicode; /* the last token was U&'...' or U&"..." */
 	bool after_uescape; /* the last token was the UESCAPE that belongs to it */
 } PfsFeed;
@@ -274,6 +288,38 @@ is_uescape_part(PfsFeed *feed, int token, const core_YYSTYPE *value)
 	return false;
 }
 
+static PfsSetting
+next_setting(PfsSetting before, int token, const core_YYSTYPE *value)
+{
+	const char *keyword = token >= TOKEN_FIRST_KEYWORD ? value->keyword : "";
+	bool name = token == TOKEN_IDENT || token == TOKEN_UIDENT || keyword[0] != '\0';
+
+	if (token == ';')
+		return SETTING_START;
+	switch (before)
+	{
+		case SETTING_START:
+			return strcmp(keyword, "set") == 0 ? SETTING_SET
+				: strcmp(keyword, "alter") == 0 ? SETTING_AWAITED : SETTING_NEVER;
+		case SETTING_SET:
+			if (strcmp(keyword, "session") == 0 || strcmp(keyword, "local") == 0)
+				return SETTING_SET;
+			return name ? SETTING_NAME : SETTING_AWAITED;
+		case SETTING_NAME:
+			return token == '.' ? SETTING_DOT : SETTING_AWAITED;
+		case SETTING_DOT:
+			return name ? SETTING_DOTTED_NAME : SETTING_AWAITED;
+		case SETTING_DOTTED_NAME:
+			if (token == '.')
+				return SETTING_DOT;
+			return token == '=' || strcmp(keyword, "to") == 0 ? SETTING_VALUES : SETTING_AWAITED;
+		case SETTING_AWAITED:
+			return strcmp(keyword, "set") == 0 ? SETTING_SET : SETTING_AWAITED;
+		default:
+			return before;
+	}
+}
+
 static void
 feed_token(void *arg, int token, const core_YYSTYPE *value)
 {
@@ -282,6 +328,9 @@ feed_token(void *arg, int token, const core_YYSTYPE *value)
 
 	if (is_uescape_part(feed, token, value))
 		return;
+	feed->setting = next_setting(feed->setting, token, value);
+	if (feed->setting == SETTING_VALUES && (token == TOKEN_IDENT || token == TOKEN_UIDENT))
+		token = TOKEN_SCONST;
 	switch (token)
 	{
 		case TOKEN_IDENT:

@@ -61,6 +61,8 @@ KINDS = {
     "alter role set": Kind("ALTER ROLE sec_target SET sec.key = '{s}'"),
     "alter database set": Kind("ALTER DATABASE postgres SET sec.key = '{s}'"),
     "set": Kind("SET sec.key = '{s}'"),
+    "set, as a name": Kind('SET LOCAL sec . more.key = "{s}"'),
+    "alter role set, as a name": Kind('ALTER ROLE sec_target SET sec.key = "a {s}"'),
     "alter system": Kind(
         "ALTER SYSTEM SET primary_conninfo = 'password={s}'", "ALTER SYSTEM RESET ALL"
     ),
@@ -307,6 +309,20 @@ def test_executed(server: Any, session: Any, secrets: Secrets) -> None:
         undo(conn, kind)
     may_fail = {"fails at the word", "do, misspelt", "do, at the word", "import foreign schema"}
     assert {name for name, state in ended.items() if state != "00000"} <= may_fail
+    assert secrets.leaks() == []
+
+
+def test_values_without_quotes(session: Any, secrets: Secrets) -> None:
+    """What is a name for the scanner is the value of a setting."""
+    conn = session()
+    for sql in (
+        "SET sec.key TO {s}",
+        "SET SESSION sec.key = {s}",
+        "ALTER ROLE sec_target IN DATABASE postgres SET sec.key = {s}",
+        "ALTER DATABASE postgres SET sec.key TO {s}",
+    ):
+        for options in ({}, {"prepare": True}):
+            assert attempt(conn, sql.format(s=secrets.word(sql)), **options) == "00000"
     assert secrets.leaks() == []
 
 
