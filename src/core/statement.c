@@ -297,7 +297,7 @@ pfs_statement_refine(PfsSession *session, PfsStatement *statement, uint32_t clas
 	return true;
 }
 
-/* On stage, the processor time at which it would have begun without pauses; else the time used so far. */
+/* On stage: the processor's time when it began, later by its pauses.  Off stage: the time used. */
 static inline void
 turn_cpu(PfsStatement *statement)
 {
