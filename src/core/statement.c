@@ -216,9 +216,9 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 	statement->host_caller = NULL;
 	statement->host_flags = 0;
 	statement->host_rows = statement->host_broken_rows = 0;
-	statement->cpu_start = 0;
+	statement->cpu = 0;
 	if (pfs_unlikely((gate & PFS_WANTS(STATEMENTS_CPU)) != 0))
-		statement->cpu_start = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		statement->cpu = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	statement->waits.used = statement->waits.last = 0;
 	place_event(session, statement);
 	fill_event(session, statement->event, class, pfs_load(&instrument->timed) != 0, start);
@@ -297,11 +297,21 @@ pfs_statement_refine(PfsSession *session, PfsStatement *statement, uint32_t clas
 	return true;
 }
 
+/* On stage: the processor's time when it began, later by its pauses.  Off stage: the time used. */
+static inline void
+turn_cpu(PfsStatement *statement)
+{
+	if (pfs_unlikely(statement->cpu != 0))
+		statement->cpu = pfs_max(pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - statement->cpu, (uint64_t) 1);
+}
+
 void
 pfs_statement_resume(PfsStatement *statement, PfsTicks now)
 {
-	if (statement->on_stage_since == 0)
-		statement->on_stage_since = now;
+	if (statement->on_stage_since != 0)
+		return;
+	statement->on_stage_since = now;
+	turn_cpu(statement);
 }
 
 PFS_HOT void
@@ -315,6 +325,7 @@ pfs_statement_pause(PfsStatement *statement, PfsTicks now)
 		pfs_store(&head->timer_wait, head->timer_wait + now - statement->on_stage_since);
 	pfs_store(&head->timer_end, pfs_max(now, head->timer_start));
 	statement->on_stage_since = 0;
+	turn_cpu(statement);
 }
 
 /* A cursor may outlive the statement that opened it: its parent is then the next one up. */
@@ -368,12 +379,8 @@ finish_event(PfsSession *session, PfsStatement *statement, PfsTicks end)
 		pfs_store(&event->head.timer_wait, 0);
 	else if (event->head.timer_wait == 0)
 		pfs_store(&event->head.timer_wait, 1);	/* ended within one tick: still a timed event */
-	if (pfs_unlikely(statement->cpu_start != 0))
-	{
-		uint64_t	used = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - statement->cpu_start;
-
-		pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, pfs_ns_to_ticks(used));
-	}
+	if (pfs_unlikely(statement->cpu != 0))
+		pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, pfs_ns_to_ticks(statement->cpu));
 }
 
 /* True: the statement may be worth a sample of its digest. */

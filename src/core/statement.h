@@ -39,7 +39,7 @@ typedef struct PfsStatement
 	PfsStatementEvent *event;	/* in the thread's slot, or own_event when the stack is full */
 	struct PfsStatement *parent;	/* statement that was running when this one started */
 	PfsTicks	on_stage_since; /* 0 = off stage: suspended cursor */
-	uint64_t	cpu_start;		/* nanoseconds; consumer events_statements_cpu */
+	uint64_t	cpu;			/* nanoseconds, see turn_cpu; 0: consumer is off */
 	uint32_t	children;		/* open statements whose parent this is */
 	int32_t		place;			/* in the thread's statement stack, -1 = none */
 	uint32_t	slot;			/* the thread's slot that holds event and text */

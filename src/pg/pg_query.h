@@ -77,7 +77,7 @@ extern PfsPgQuery *pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *stat
 /* Before ExecutorEnd. */
 extern void pfs_pg_query_end(PfsPgQuery *query);
 
-/* Number of (sub)transactions that have ended: at each, relations may be closed without another word. */
+/* (Sub)transactions that have ended: at each, relations may be closed without another word. */
 extern uint32 pfs_pg_query_era;
 
 /* Has none ended since the query began? */

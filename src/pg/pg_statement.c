@@ -589,7 +589,8 @@ pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 	if (statement == NULL && !pfs_pg_wants(PFS_GATE_TABLES))
 		return;
 	query = pfs_pg_query_attach(queryDesc, statement);
-	if (statement != NULL && statement->event->level > 0 && queryDesc->dest->mydest == DestNone)
+	if (statement != NULL && statement->event->level > 0 && queryDesc->dest != NULL &&
+		queryDesc->dest->mydest == DestNone)
 		pfs_statement_pause(statement, pfs_now());	/* of a cursor that may lie there */
 	if (pfs_likely(query != NULL))
 	{

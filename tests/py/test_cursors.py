@@ -263,3 +263,23 @@ def test_portals_that_are_not_run(servers: tuple[Any, Any], connect: Callable[..
         raw.sync()
         raw.query("COMMIT")
         assert 0.3 <= select_seconds(observer, raw.pid) < 1.0
+
+
+def test_processor_time_of_cursors(
+    servers: tuple[Any, Any], connect: Callable[..., Any]
+) -> None:
+    """What the processor does between the runs of a cursor is not the cursor's."""
+    observer = connect(servers[0])
+    everything_on(observer)
+    session = connect(servers[0], prepare_threshold=None)
+    declare = "DECLARE c{0} CURSOR FOR SELECT v FROM a ORDER BY v"
+    steps = [step.format(i) for i in range(20) for step in (declare, "FETCH 1 FROM c{0}")]
+    burn = "SELECT count(*) FROM generate_series(1, 1000000)"
+    transcript(session, ["BEGIN", *steps, burn, "COMMIT"])
+    wall, processor = observer.execute(
+        "SELECT sum_timer_wait, sum_cpu_time "
+        "FROM performance_schema.events_statements_summary_by_thread_by_event_name "
+        "WHERE thread_id = performance_schema.ps_thread_id(%s) AND event_name = 'statement/sql/select'",
+        (session.info.backend_pid,),
+    ).fetchone()
+    assert 0 < processor < 1.2 * float(wall)

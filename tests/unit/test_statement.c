@@ -334,7 +334,7 @@ test_consumers(void)
 	{
 		PfsStatement *statement = fixture_open(p.session, 3, 0, "busy");
 
-		while (pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID) == statement->cpu_start)
+		while (pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID) == statement->cpu)
 			;
 		pfs_statement_close(p.session, statement, FIXTURE_START + 5);
 	}
