@@ -48,9 +48,7 @@ pfs_pg_query_end(PfsPgQuery *query)
 		return;
 	query->open = false;
 	dlist_delete(&query->node);
-	if (query->statement != NULL)
-		query->statement->host_query = NULL;
-	query->statement = NULL;
+	pfs_pg_query_part(query);
 }
 
 /*

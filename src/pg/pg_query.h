@@ -29,7 +29,7 @@ typedef struct PfsPgPart
 	Relation	relation;		/* see above; NULL: an index opened by the executor later */
 	struct PfsPgTable *table;	/* NULL = not watched */
 	Oid			oid;
-	uint8		reads;			/* PfsPgReads, see pg_table_io.c */
+	uint8		reads;			/* Reads, see pg_table_io.c */
 	bool		changed;		/* target of the query */
 	uint64		examined;		/* rows read before */
 	uint64		held[PFS_TABLE_OPERATIONS]; /* done by others before and not recorded yet */
@@ -73,6 +73,15 @@ extern dlist_head pfs_pg_open_queries;
 
 /* After ExecutorStart.  statement: NULL = none.  NULL: no memory (counted). */
 extern PfsPgQuery *pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement);
+
+/* Query and statement know nothing of each other any more. */
+static inline void
+pfs_pg_query_part(PfsPgQuery *query)
+{
+	if (query->statement != NULL)
+		query->statement->host_query = NULL;
+	query->statement = NULL;
+}
 
 /* Before ExecutorEnd. */
 extern void pfs_pg_query_end(PfsPgQuery *query);

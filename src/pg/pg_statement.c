@@ -310,7 +310,7 @@ close_statement(PfsStatement *statement, PfsTicks end)
 
 	store_rows(statement);
 	if (query != NULL)
-		query->statement = NULL;
+		pfs_pg_query_part(query);
 	if (statement == pfs_pg_pending)
 		pfs_pg_pending = NULL;
 	if (pfs_session.running == statement)
@@ -568,7 +568,7 @@ static PFS_HOT void
 pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 {
 	PfsStatement *statement = NULL;
-	PfsPgQuery *query = NULL;
+	PfsPgQuery *query;
 	uint64		id = 0;
 
 	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker())
@@ -750,8 +750,7 @@ pfs_pg_complete_portal(PfsStatement *statement)
 	PfsPgQuery *query = statement->host_query;
 
 	pfs_pg_plan_end(query, false);
-	query->statement = NULL;
-	statement->host_query = NULL;
+	pfs_pg_query_part(query);
 	statement->host_flags |= PFS_PG_ENDED;
 }
 

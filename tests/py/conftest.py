@@ -7,6 +7,7 @@ it is marked `@pytest.mark.expects_crash`. The log slice of a failed test is pri
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -53,6 +54,19 @@ def close_cluster(cluster: Cluster) -> None:
     if cluster in _clusters:
         _clusters.remove(cluster)
     cluster.remove()
+
+
+@contextlib.contextmanager
+def with_and_without(pg_config: str, sql: str) -> Iterator[tuple[Cluster, Cluster]]:
+    """Two servers that have executed the same SQL: one with the library, one without."""
+    servers = tuple(
+        open_cluster(pg_config, extension=library, preload=library) for library in (True, False)
+    )
+    for server in servers:
+        server.psql(sql)
+    yield servers
+    for server in servers:
+        close_cluster(server)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from conftest import with_and_without
 from helpers import RawClient, Watched, everything_on, losses, one, rows, thread_of
 
 TABLES = """
@@ -103,15 +104,8 @@ def transcript(connection: Any, steps: list[str]) -> list[Any]:
 @pytest.fixture(scope="module")
 def servers(pg_config: str) -> Iterator[tuple[Any, Any]]:
     """One with the library, one without."""
-    from conftest import close_cluster, open_cluster
-
-    with_it = open_cluster(pg_config, extension=True, preload=True)
-    without = open_cluster(pg_config, extension=False, preload=False)
-    for server in (with_it, without):
-        server.psql(TABLES)
-    yield with_it, without
-    close_cluster(with_it)
-    close_cluster(without)
+    with with_and_without(pg_config, TABLES) as servers:
+        yield servers
 
 
 @pytest.mark.parametrize("switched", ["defaults", "everything on"])

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from conftest import with_and_without
 from helpers import RawClient, one, wait_until
 from test_cursors import transcript
 
@@ -18,18 +19,13 @@ REVOKE TEMP ON DATABASE postgres FROM PUBLIC;
 CREATE SCHEMA hidden;
 CREATE TABLE hidden.t (id int);
 CREATE SCHEMA seen AUTHORIZATION plain;
+GRANT CREATE ON DATABASE postgres TO plain;
 SET ROLE plain;
 CREATE TABLE seen.t (id int);
 CREATE FUNCTION seen.drops_itself() RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
     DROP FUNCTION seen.drops_itself();
     RETURN (SELECT count(*) FROM seen.t);
-END $$;
-CREATE FUNCTION seen.drops_its_schema() RETURNS int LANGUAGE plpgsql AS $$
-BEGIN
-    CREATE SCHEMA IF NOT EXISTS passing;
-    PERFORM 1;
-    RETURN 1;
 END $$;
 """
 SCENARIOS = {
@@ -57,15 +53,8 @@ SCENARIOS = {
 @pytest.fixture(scope="module")
 def servers(pg_config: str) -> Iterator[tuple[Any, Any]]:
     """One with the library, one without."""
-    from conftest import close_cluster, open_cluster
-
-    with_it = open_cluster(pg_config, extension=True, preload=True)
-    without = open_cluster(pg_config, extension=False, preload=False)
-    for server in (with_it, without):
-        server.psql(SETUP.replace("SET ROLE", "GRANT CREATE ON DATABASE postgres TO plain; SET ROLE"))
-    yield with_it, without
-    close_cluster(with_it)
-    close_cluster(without)
+    with with_and_without(pg_config, SETUP) as servers:
+        yield servers
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
