@@ -12,15 +12,15 @@ HOST_FLAGS = -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -I
 HOST_LIBS = -lm
 
 .PHONY: help unit unit-asan unit-tsan regress py fuzz check demo gen gen-check compile-check \
-	bench-core bench-core-check bench-core-update bench-record bench bench-smoke bench-compare bench-test \
-	install-allowed
+	bench-core bench-core-check bench-core-update bench-backend bench-backend-update bench-record bench \
+	bench-smoke bench-compare bench-test install-allowed
 
 help: ## this list
 	@echo "make            build for PG_CONFIG, or for the PyPI server when it is not given"
 	@echo "make install    install into that server"
 	@echo "make clean      remove what was built"
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' dev.mk | while IFS='|' read -r target text; do \
-		printf 'make %-18s %s\n' "$$target" "$$text"; done
+		printf 'make %-20s %s\n' "$$target" "$$text"; done
 
 # The core as an archive, so that a program takes only what it uses: one for each way to compile it.
 CORE_NAMES := $(CORE_SOURCES:src/core/%.c=%)
@@ -186,6 +186,14 @@ bench-core-update: $(BENCHES) ## accept today's numbers as the new ceilings
 bench-record: $(BENCHES) ## a line for this commit in bench/results/history.ndjson; steps in it
 	python3 scripts/callgrind_bench.py --record $(BENCHES)
 	$(PFSBENCH) history
+
+# --- instructions inside a real backend: needs a server, PostgreSQL 18 ----------------------------
+
+bench-backend: install ## instructions and cache misses per statement, compared with their ceilings
+	python3 scripts/backend_bench.py --pg-config $(PG_CONFIG) --check
+
+bench-backend-update: install ## accept today's numbers as the new ceilings
+	python3 scripts/backend_bench.py --pg-config $(PG_CONFIG) --update
 
 # --- the cost bench ----------------------------------------------------------------------------
 

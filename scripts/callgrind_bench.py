@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import shutil
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from callgrind import BenchError, Profile, compiler, need_programs, output_of, total
 
 ROOT = Path(__file__).resolve().parents[1]
 CEILINGS = ROOT / "tests" / "bench" / "ceilings.json"
@@ -32,21 +31,6 @@ MEASURED = ("src/core", "tests/bench")  # what the counts depend on; changed fil
 COUNTS = (1_000, 11_000)
 TOLERANCE = 1.05
 SLACK = 1.0  # instructions; very short events would else fail by rounding
-TIMEOUT_S = 120
-
-
-class BenchError(RuntimeError):
-    """A benchmark or valgrind failed."""
-
-
-def output_of(command: list[str]) -> str:
-    """Run a program; BenchError with its output when it fails."""
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL
-    )
-    if done.returncode != 0:
-        raise BenchError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
-    return done.stdout
 
 
 def instructions(program: str, event: str, count: int) -> int:
@@ -55,10 +39,8 @@ def instructions(program: str, event: str, count: int) -> int:
         out = f"{folder}/callgrind.out"
         output_of(["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}",
                    program, event, str(count)])  # fmt: skip
-        found = re.search(r"^(?:summary|totals): (\d+)", Path(out).read_text(), re.MULTILINE)
-    if not found:
-        raise BenchError(f"{program} {event}: callgrind wrote no total")
-    return int(found.group(1))
+        with open(out) as lines:
+            return int(total(Profile(lines).objects().values()).instructions)
 
 
 def per_event(program: str, event: str) -> float:
@@ -73,11 +55,6 @@ def measure(programs: list[str]) -> dict[str, float]:
     with ThreadPoolExecutor(max_workers=2) as pool:
         costs = pool.map(lambda job: per_event(*job), jobs)
         return {f"{Path(path).name}/{event}": cost for (path, event), cost in zip(jobs, costs)}
-
-
-def compiler() -> str:
-    """What the numbers depend on."""
-    return output_of(["gcc", "-dumpfullversion"]).strip()
 
 
 def judge(costs: dict[str, float]) -> int:
@@ -131,13 +108,11 @@ def main() -> int:
     if not options.programs:
         print("no benchmark found")
         return 0
-    if not shutil.which("valgrind"):
-        print("valgrind is not installed (Debian: apt-get install valgrind)", file=sys.stderr)
-        return 1
     try:
+        need_programs("valgrind")
         facts = commit_facts() if options.record else {}
         costs = measure(options.programs)
-    except (BenchError, subprocess.TimeoutExpired) as error:
+    except BenchError as error:
         print(f"callgrind_bench: {error}", file=sys.stderr)
         return 1
     if options.check:

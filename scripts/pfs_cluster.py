@@ -143,6 +143,10 @@ class Cluster:
             "--locale=C", "--no-sync", "--no-instructions", "-k",
         )  # fmt: skip
 
+    def copy_data(self, stopped: Cluster) -> None:
+        """Take over another cluster's data folder instead of `initdb`; that one must be stopped."""
+        _run(["cp", "-a", stopped.data, self.data], timeout_s=STEP_TIMEOUT_S * 2)
+
     def configure(self, **conf: Setting) -> None:
         """Change settings; they hold from the next start, restart or reload."""
         self.conf.update(setting_names(conf))

@@ -21,6 +21,8 @@ from .model import BenchError
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))  # pfs_cluster and callgrind_bench are used by the bench
+from server_tree import copy_server, place_in  # noqa: E402
+
 DEBIAN15 = Path("/usr/lib/postgresql/15/bin/pg_config")
 BUILD_LIMIT_S = 300
 LEFT_OUT = shutil.ignore_patterns(
@@ -58,10 +60,12 @@ def private_server(name: str, build: str, work: Path) -> Path:
     """The pg_config of a private copy of this server with the extension built so; made once."""
     folder = work / f"{re.sub('[^a-z0-9]+', '-', (name or 'project').lower())}-{build_key(build)}"
     source = original(name)
-    tail = Path(*source.parts[1:-1]) if name == "debian15" else Path(*source.parts[-4:-1])
-    made = folder / tail / "pg_config"
+    made = place_in(folder, source)
     if not (folder / "built").exists():
-        copy_tree(source, folder, tail)
+        copy_server(source, folder)
+        for path in folder.parents:
+            if path.name.startswith("pfsbench-"):
+                path.chmod(0o755)  # the server's user must reach it
         build_extension(made, folder / "source", build)
         (folder / "built").touch()
     return made
@@ -70,28 +74,6 @@ def private_server(name: str, build: str, work: Path) -> Path:
 def build_key(build: str) -> str:
     """The build's name as part of a folder name."""
     return re.sub("[^a-z0-9]+", "-", build)
-
-
-def copy_tree(source: Path, folder: Path, tail: Path) -> None:
-    """Copy the server that source belongs to, so that it finds its own files in the new place.
-
-    A server finds its files by their places relative to its program. Debian's are in several
-    folders, which are kept; headers stay where they are.
-    """
-    base = source.parent.parent
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(base, folder / tail.parent, symlinks=True)
-    for libraries in base.parent.parent.glob(f"{base.parent.name}.libs"):  # of a Python wheel
-        shutil.copytree(libraries, folder / libraries.name)
-    if tail.parts[0] == "usr":
-        share = Path("/usr/share/postgresql", base.name)
-        shutil.copytree(share, folder / share.relative_to("/"), symlinks=False)
-        (folder / "usr/include").mkdir()
-        (folder / "usr/include/postgresql").symlink_to("/usr/include/postgresql")
-    for path in (folder, *folder.parents):
-        if path == folder or path.name.startswith("pfsbench-"):
-            path.chmod(0o755)  # the server's user must reach it
-    subprocess.run(["chmod", "-R", "go+rX", str(folder)], check=True, timeout=BUILD_LIMIT_S)
 
 
 def build_extension(pg_config: Path, source: Path, build: str) -> None:

@@ -46,7 +46,7 @@ def test_a_count_above_its_ceiling_fails(costs: dict[str, float], failed: int) -
 
 def test_a_high_count_fails_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callgrind_bench, "measure", lambda _: {"b/wait": 120.0, "b/short": 2.0})
-    monkeypatch.setattr(callgrind_bench.shutil, "which", lambda _: "/usr/bin/valgrind")
+    monkeypatch.setattr(callgrind_bench, "need_programs", lambda _: None)
     monkeypatch.setattr(sys, "argv", ["callgrind_bench.py", "--check", "program"])
     assert callgrind_bench.main() == 1
 

@@ -6,6 +6,7 @@
 
 #include "core/digest.h"
 #include "core/history.h"
+#include "core/journal.h"
 #include "core/names.h"
 #include "core/object.h"
 #include "core/registry.h"
@@ -23,7 +24,7 @@ void		(*pfs_inside_gate) (void);
 #define TEXT_RING_BYTES_PER_ROW 160 /* mean of real statements with room to spare */
 #define MORE_NAMES 8192		/* of databases, of users and hosts that came and went: they are never removed */
 
-#define POOL_OF_A_THREAD 24576
+#define POOL_OF_A_THREAD 14336	/* eleven thousand are used by pgbench, all consumers on; rarely all threads have more */
 #define POOL_OF_A_LEAN_THREAD 6144
 #define POOL_OF_A_DIGEST 768	/* text, sample, histogram, and what its statements waited for */
 #define POOL_OF_ALL (1024 * 1024)
@@ -31,6 +32,7 @@ void		(*pfs_inside_gate) (void);
 #define WAITS_OF_A_DIGEST 4
 #define FEWEST_CELLS 256
 #define FEWEST_WAITS 4096
+#define FEWEST_TEXTS 8			/* longest texts between two sums of a journal */
 
 static PfsOff
 place(PfsOff *end, uint64_t bytes)
@@ -62,25 +64,24 @@ static void
 lay_out(PfsArena *a, const PfsSizes *s)
 {
 	PfsOff		end = sizeof(PfsArena);
-	uint32_t	statement_slots = s->statement_stack + s->statements_history;
+	uint32_t	longest = s->sql_text_length + PFS_MESSAGE_LENGTH;
 
 	a->sizes = *s;
 	a->aggregate_bytes = PFS_ALIGN_UP(sizeof(PfsAggregate) +
 									  (s->statement_classes + s->errors + s->waits) * sizeof(PfsRef), 8);
 	a->account_bytes = PFS_ALIGN_UP(sizeof(PfsParty) + a->aggregate_bytes, PFS_CACHE_LINE);
-	a->statement_slot_bytes = PFS_ALIGN_UP(sizeof(PfsStatementEvent) + s->sql_text_length +
-										   PFS_MESSAGE_LENGTH, 8);
-	a->thread_shown_offset = PFS_ALIGN_UP(sizeof(PfsThread), 64) + PFS_SCOPES * a->aggregate_bytes;
-	a->thread_transactions_offset = PFS_ALIGN_UP(a->thread_shown_offset +
-												 statement_slots * sizeof(uint32_t), 64);
+	a->journal_ring = power_of_two(pfs_max(64u, s->statements_history + PFS_UNSUMMED + 1));
+	a->journal_text_share = (pfs_max(s->statements_history, FEWEST_TEXTS) + 2) * longest;
+	a->journal_texts = power_of_two(a->journal_text_share + (s->statement_stack + 3) * longest);
+	a->thread_transactions_offset = PFS_ALIGN_UP(PFS_ALIGN_UP(sizeof(PfsThread), 64) +
+												 PFS_SCOPES * a->aggregate_bytes, 64);
 	a->thread_waits_offset = a->thread_transactions_offset +
 		(1 + s->transactions_history) * sizeof(PfsTransactionEvent);
-	a->thread_history_offset = PFS_ALIGN_UP(a->thread_waits_offset + (PFS_WAIT_STACK + s->waits_history) *
+	a->thread_journal_offset = PFS_ALIGN_UP(a->thread_waits_offset + (PFS_WAIT_STACK + s->waits_history) *
 											sizeof(PfsWaitEvent), 64);
-	a->lean_thread_bytes = a->thread_history_offset;
-	a->thread_bytes = PFS_ALIGN_UP(a->thread_history_offset +
-								   statement_slots * a->statement_slot_bytes, 64);
-	a->text_block = power_of_two(pfs_max(4096u, s->sql_text_length + PFS_MESSAGE_LENGTH));
+	a->lean_thread_bytes = a->thread_journal_offset;
+	a->thread_bytes = PFS_ALIGN_UP(a->thread_journal_offset + pfs_journal_bytes(a), 64);
+	a->text_block = power_of_two(pfs_max(4096u, longest));
 	a->text_ring_bytes = PFS_ALIGN_UP((uint64_t) s->statements_history_long * TEXT_RING_BYTES_PER_ROW,
 									  a->text_block);
 	a->text_ring_bytes = pfs_max(a->text_ring_bytes, 4 * (uint64_t) a->text_block);
@@ -172,7 +173,7 @@ pfs_arena_init(void *memory, const PfsSizes *sizes)
 	pfs_pool_init(pfs_pool_of(arena), sizes->pool_bytes);
 	arena->digest_histogram_generation = 1;
 	arena->sample_age_ticks = pfs_ns_to_ticks(UINT64_C(60000000000));
-	pfs_digest_reset(arena);
+	(void) pfs_digest_reset(arena);
 	pfs_rules_default(arena);
 	pfs_consumers_default(arena);
 	arena->magic = PFS_ARENA_MAGIC;
@@ -199,7 +200,7 @@ pfs_arena_part(const PfsArena *a, int number, PfsArenaPart *part)
 		{"accounts", "Accounts and their summaries' directories", s->accounts, a->account_bytes, 0},
 		{"users", "Users and their summaries' directories", s->users, a->account_bytes, 0},
 		{"hosts", "Hosts and their summaries' directories", s->hosts, a->account_bytes, 0},
-		{"threads", "Threads: directories, histograms, current events and histories",
+		{"threads", "Threads: directories, histograms, journals of statements, other current events and histories",
 			s->threads - s->lean_threads, a->thread_bytes, 0},
 		{"(lean_threads)", "Threads that never execute statements", s->lean_threads,
 		a->lean_thread_bytes, 0},

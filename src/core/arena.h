@@ -91,6 +91,8 @@ typedef enum PfsReset
 	PFS_RESET_TABLE_IO,
 	PFS_RESET_TABLE_LOCKS,
 	PFS_RESET_HISTOGRAM_GLOBAL,
+	PFS_RESET_DIGESTS,
+	PFS_RESET_DIGEST_HISTOGRAMS,
 	PFS_RESETS
 } PfsReset;
 
@@ -149,7 +151,7 @@ typedef struct PfsArena
 	PfsOff		accounts;
 	PfsOff		users;
 	PfsOff		hosts;
-	PfsOff		threads;		/* statement slots included, then ... */
+	PfsOff		threads;		/* journals included, then ... */
 	PfsOff		lean_threads;	/* ... those without */
 	PfsOff		digests;
 	PfsOff		digest_heads;
@@ -170,13 +172,15 @@ typedef struct PfsArena
 	uint32_t	aggregate_bytes;
 	uint32_t	account_bytes;
 	uint32_t	thread_bytes;
-	uint32_t	lean_thread_bytes;	/* the same without statement slots */
-	uint32_t	thread_shown_offset;	/* slot numbers: stack, then history */
+	uint32_t	lean_thread_bytes;	/* the same without a journal */
 	uint32_t	thread_transactions_offset; /* ring of transaction slots */
 	uint32_t	thread_waits_offset;	/* events_waits_current, then the history ring */
-	uint32_t	thread_history_offset;	/* statement slots, last */
-	uint32_t	statement_slot_bytes;
-	uint32_t	text_block;		/* bytes of the text ring claimed at once */
+	uint32_t	thread_journal_offset;	/* of the places of records, then records, then texts */
+	uint32_t	journal_ring;	/* records that a thread keeps; power of two */
+	uint32_t	journal_texts;	/* bytes of its texts; power of two */
+	uint32_t	journal_text_share;	/* what a history of longest texts takes of them: so much may be
+									 * written after a statement has ended, see statement.c */
+	uint32_t	text_block;		/* bytes of the long history's text ring claimed at once */
 	uint64_t	text_ring_bytes;
 	uint32_t	digest_head_count;	/* power of two */
 	uint32_t	file_head_count;	/* the same */
@@ -213,6 +217,7 @@ typedef struct PfsArena
 	/* registration; written at start only */
 	uint32_t	instrument_count;
 	uint32_t	statement_class_count;
+	uint32_t	answer_class[4];	/* statement classes of PfsThread.answered */
 	uint32_t	thread_class_count;
 	uint32_t	transaction_instrument;
 	uint32_t	error_instrument;

@@ -26,6 +26,8 @@ typedef uint64_t PfsTicks;
 #define pfs_unlikely(x) __builtin_expect((x) != 0, 0)
 /* Runs with each event: such functions stand together, on few pages of code. */
 #define PFS_HOT __attribute__((hot))
+/* What a hot function calls in rare cases: stands elsewhere, and costs its caller no registers. */
+#define PFS_COLD __attribute__((cold, noinline))
 #define PFS_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 #define PFS_ALIGN_UP(n, to) (((n) + (to) - 1) / (to) * (to))
 #define pfs_min(a, b) ((a) < (b) ? (a) : (b))
@@ -39,6 +41,23 @@ typedef uint64_t PfsTicks;
 
 /* Add by the only writer of a word: no locked instruction. */
 #define pfs_add(p, v) pfs_store((p), pfs_load(p) + (v))
+
+/*
+ * Next number of a counter with one writer, which a signal handler of the writer's may raise, too: no
+ * locked instruction where the processor has a single one.
+ */
+static inline uint64_t
+pfs_next_number(uint64_t *counter)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+	uint64_t	one = 1;
+
+	__asm__ __volatile__("xaddq %0, %1" : "+r"(one), "+m"(*counter));
+	return one + 1;
+#else
+	return __atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
+#endif
+}
 
 /* Add by one of several writers; for rare paths (losses, ids, folds). */
 #define pfs_add_shared(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
@@ -105,7 +124,7 @@ extern void (*pfs_inside_gate) (void);
 static inline void
 pfs_seq_write_begin(PfsSeq *seq)
 {
-	pfs_store(seq, pfs_load(seq) + 1);
+	pfs_store(seq, pfs_load(seq) | 1);	/* a predecessor may have been killed inside */
 	__atomic_thread_fence(__ATOMIC_RELEASE);	/* pairs with the fence in pfs_seq_read_ok */
 #ifdef PFS_ASSERTS
 	if (pfs_load(&pfs_inside_sequence) != NULL)

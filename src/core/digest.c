@@ -39,41 +39,12 @@ find_in_chain(const PfsArena *arena, uint64_t head, uint32_t generation, uint32_
 	return PFS_DIGEST_NONE;
 }
 
-static PfsDigestCell *
-cell_at(const PfsArena *arena, PfsThread *thread, uint32_t place)
-{
-	return pfs_pool_at(pfs_pool_of(arena), pfs_load(&thread->digest_cell[place]),
-					   sizeof(PfsDigestCell));
-}
-
-/* Two places may hold the cell of a statement. */
-static inline uint32_t
-first_place(uint64_t query_id)
-{
-	return (uint32_t) (pfs_hash64(query_id) >> 20) & (PFS_DIGEST_CACHE - 2);
-}
-
-static inline PfsDigestCell *
-find_cell(const PfsArena *arena, PfsThread *thread, uint64_t query_id, uint32_t generation)
-{
-	uint32_t	place = first_place(query_id);
-
-	for (uint32_t way = 0; way < 2; way++)
-	{
-		PfsDigestCell *cell = cell_at(arena, thread, place + way);
-
-		if (cell != NULL && pfs_load(&cell->query_id) == query_id &&
-			pfs_load(&cell->generation) == generation)
-			return cell;
-	}
-	return NULL;
-}
-
 PFS_HOT uint32_t
 pfs_digest_find(const PfsArena *arena, PfsThread *thread, uint64_t query_id)
 {
 	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
-	PfsDigestCell *cell = find_cell(arena, thread, query_id, generation);
+	PfsDigestCell *cell = pfs_cache_find(arena, thread, &pfs_digest_cells, pfs_digest_hash(query_id),
+										 query_id, generation);
 
 	if (cell != NULL)
 		return pfs_load(&cell->digest);
@@ -161,6 +132,7 @@ pfs_digest_pin(PfsArena *arena, PfsDigest *digest, uint32_t generation)
 void
 pfs_digest_unpin(PfsDigest *digest)
 {
+	pfs_add_release(&digest->unpins, 1);
 	__atomic_fetch_sub(&digest->pins, 1, __ATOMIC_RELEASE);
 }
 
@@ -346,14 +318,29 @@ add_to_histogram(PfsArena *arena, PfsDigest *digest, unsigned bucket, uint64_t c
 		pfs_add_shared(&arena->loss[PFS_LOSS_DIGEST_HISTOGRAM], count);
 }
 
-static void
-fold_cell(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell)
+/* --- cells of threads --- */
+
+bool
+pfs_digest_has_row(const PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell)
 {
+	return pfs_load(&cell->use) == pfs_load(&arena->digest_generation);
+}
+
+uint32_t
+pfs_digest_state(const PfsArena *arena, const PfsCacheKind *kind, uint32_t row)
+{
+	const PfsDigest *digest = pfs_digest(arena, row);
+
+	return pfs_load_acquire(&digest->pins) != 0 ? 1 : pfs_load_acquire(&digest->unpins) << 1;
+}
+
+static bool
+fold(PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *head, int *sleeps)
+{
+	const PfsDigestCell *cell = (const PfsDigestCell *) head;
 	PfsDigest  *digest = pfs_digest(arena, cell->digest);
 
-	pfs_add(&thread->digest_folds, 1);
-	pfs_fence();				/* readers see that something moves before it does */
-	if (cell->stat.timer.count != 0 && pfs_digest_pin(arena, digest, cell->generation))
+	if (pfs_digest_pin(arena, digest, head->use))
 	{
 		pfs_statement_stat_merge_shared(&digest->stat, &cell->stat);
 		pfs_raise_to(&digest->last_seen, cell->last_seen);
@@ -362,60 +349,49 @@ fold_cell(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell)
 				if (cell->count[i] != 0)
 					add_to_histogram(arena, digest, pfs_cell_bucket(cell, i), cell->count[i]);
 	}
-	if (cell->stat.timer.count != 0)
-		pfs_digest_unpin(digest);
-	pfs_zero_words(cell, sizeof(*cell));
+	pfs_digest_unpin(digest);
+	return true;
 }
 
-/* A free place for this statement's cell, or the less used of the two after folding it. */
-static PfsDigestCell *
-claim_cell(PfsArena *arena, PfsThread *thread, uint64_t query_id)
+const PfsCacheKind pfs_digest_cells = {
+	offsetof(PfsThread, digest_cell), PFS_DIGEST_CACHE, sizeof(PfsDigestCell), 1, PFS_SHARE_DIGEST_CELLS,
+	PFS_RESETS, PFS_LOSS_DIGEST, pfs_digest_has_row, fold, pfs_digest_state
+};
+
+/* Does a statement with these flags, which ended at this epoch, count in the histogram? */
+static inline bool
+counts_in_histogram(const PfsArena *arena, uint32_t flags, uint32_t epoch)
 {
-	uint32_t	place = first_place(query_id);
-	PfsDigestCell *first = cell_at(arena, thread, place);
-	PfsDigestCell *second = cell_at(arena, thread, place + 1);
-	PfsRef		ref;
-
-	if (first != NULL && second != NULL)
-	{
-		if (second->stat.timer.count < first->stat.timer.count)
-			first = second;
-		fold_cell(arena, thread, first);
-		return first;
-	}
-	ref = pfs_share_alloc(arena, PFS_SHARE_DIGEST_CELLS, sizeof(PfsDigestCell));
-	if (ref == 0)
-	{
-		first = first != NULL ? first : second;
-		if (first != NULL)
-			fold_cell(arena, thread, first);
-		return first;
-	}
-	pfs_store_release(&thread->digest_cell[first == NULL ? place : place + 1], ref);
-	return pfs_pool_at(pfs_pool_of(arena), ref, sizeof(PfsDigestCell));
+	return (flags & PFS_RECORD_TIMED) != 0 &&
+		epoch >= pfs_load(&arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]);
 }
 
-/* There is no room for a cell, and the thread has none there: straight into the row. */
+/*
+ * There is no room for a cell, and the thread has none there: straight into the row.  Who finds the row as it is
+ * afterwards finds the records summed.
+ */
 static void
-add_to_row(PfsArena *arena, uint32_t number, const PfsStatementEvent *event, unsigned bucket)
+add_to_row(PfsArena *arena, PfsThread *thread, uint32_t number, const PfsStatementSum *sum)
 {
 	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
 	PfsDigest  *digest = pfs_digest(arena, number);
 	PfsStatementStat stat = {0};
 
-	pfs_statement_stat_add(&stat, event->head.timer_wait, event->counter, event->used);
+	pfs_statement_stat_add(&stat, &sum->timer, sum->counter, sum->used);
 	if (pfs_digest_pin(arena, digest, generation))
 	{
 		pfs_statement_stat_merge_shared(&digest->stat, &stat);
-		pfs_raise_to(&digest->last_seen, event->head.timer_end);
-		if (event->head.timed)
-			add_to_histogram(arena, digest, bucket, 1);
+		pfs_raise_to(&digest->last_seen, sum->last_seen);
+		for (uint32_t i = 0; i < sum->count && counts_in_histogram(arena, sum->flags, sum->epoch); i++)
+			add_to_histogram(arena, digest, sum->bucket[i], 1);
 	}
+	if (sum->last != 0)
+		pfs_store_release(&thread->summed, sum->last);
 	pfs_digest_unpin(digest);
 }
 
 static void
-count_bucket(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, unsigned bucket)
+count_bucket(PfsArena *arena, PfsDigestCell *cell, unsigned bucket)
 {
 	unsigned	place = bucket % PFS_CELL_BUCKETS;
 	uint32_t	generation = pfs_load(&arena->digest_histogram_generation);
@@ -431,9 +407,7 @@ count_bucket(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, unsigned b
 	{
 		PfsDigest  *digest = pfs_digest(arena, cell->digest);
 
-		pfs_add(&thread->bucket_moves, 1);
-		pfs_fence();			/* as in fold_cell */
-		if (pfs_digest_pin(arena, digest, cell->generation))
+		if (pfs_digest_pin(arena, digest, cell->head.use))
 			add_to_histogram(arena, digest, pfs_cell_bucket(cell, place), cell->count[place]);
 		pfs_digest_unpin(digest);
 		pfs_store(&cell->count[place], 0);
@@ -457,59 +431,90 @@ is_sample(PfsArena *arena, PfsDigestCell *cell, PfsTicks wait, PfsTicks now)
 	return true;
 }
 
-PFS_HOT bool
-pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t number, uint64_t query_id,
-			   const PfsStatementEvent *event, unsigned bucket)
+uint32_t
+pfs_digest_now(const PfsArena *arena, const PfsThread *thread, uint64_t query_id, uint32_t digest,
+			   uint32_t digest_generation)
 {
 	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
-	PfsDigestCell *cell = find_cell(arena, thread, query_id, generation);
+	uint32_t	database_id = pfs_load(&thread->database_id);
+	uint32_t	row;
 
-	if (pfs_unlikely(cell == NULL))
+	if (pfs_likely(digest_generation == generation) || digest == PFS_DIGEST_NONE)
+		return digest;
+	/* truncated since the statement started: its row may be another one's by now */
+	row = find_in_chain(arena, pfs_load_acquire(chain_head(arena, database_id, query_id)), generation,
+						database_id, query_id);
+	return pfs_max(row, (uint32_t) PFS_DIGEST_OTHERS);
+}
+
+/* The thread's cell of a statement, claimed if need be; NULL: no room. */
+static inline PfsDigestCell *
+cell_of(PfsArena *arena, PfsThread *thread, const PfsStatementSum *sum, uint32_t row, uint32_t generation)
+{
+	uint32_t	hash = pfs_digest_hash(sum->query_id);
+	PfsDigestCell *cell = pfs_cache_find(arena, thread, &pfs_digest_cells, hash, sum->query_id, generation);
+
+	if (pfs_likely(cell != NULL))
+		return cell;
+	/* no cell for a lost row: the next statement shall look for its own again */
+	if (row == PFS_DIGEST_OTHERS && sum->digest_generation != generation)
+		return NULL;
+	cell = pfs_cache_claim(arena, thread, &pfs_digest_cells, hash, sum->query_id, generation);
+	if (cell == NULL)
+		return NULL;
+	pfs_seq_write_begin(&cell->head.seq);
+	pfs_store(&cell->digest, row);
+	pfs_store(&cell->histogram_generation, pfs_load(&arena->digest_histogram_generation));
+	pfs_seq_write_end(&cell->head.seq);
+	return cell;
+}
+
+PFS_HOT bool
+pfs_digest_add(PfsArena *arena, PfsThread *thread, const PfsStatementSum *sum)
+{
+	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
+	uint32_t	row = pfs_digest_now(arena, thread, sum->query_id, sum->digest, sum->digest_generation);
+	PfsDigestCell *cell;
+	bool		sample;
+
+	if (pfs_unlikely(sum->epoch < pfs_load(&arena->reset_of[PFS_RESET_DIGESTS])))
+		return false;			/* ended before */
+	/* else it was counted when the statement ended */
+	if (pfs_unlikely(row == PFS_DIGEST_OTHERS && sum->digest > PFS_DIGEST_OTHERS))
+		pfs_add_shared(&arena->loss[PFS_LOSS_DIGEST], sum->count);
+	cell = cell_of(arena, thread, sum, row, generation);
+	if (pfs_unlikely(cell == NULL || pfs_load(&cell->digest) != row))
 	{
-		uint32_t	row = number;
-
-		/* truncated since the statement started: its row may be another one's by now */
-		if (number != PFS_DIGEST_OTHERS)
-			row = find_in_chain(arena, pfs_load_acquire(chain_head(arena, thread->database_id,
-																   query_id)),
-								generation, thread->database_id, query_id);
-		/* no cell for a lost row: the next statement shall look for its own again */
-		if (row != PFS_DIGEST_NONE)
-			cell = claim_cell(arena, thread, query_id);
-		if (cell == NULL)
-		{
-			add_to_row(arena, pfs_max(row, (uint32_t) PFS_DIGEST_OTHERS), event, bucket);
-			return row == number;
-		}
-		pfs_store(&cell->digest, row);
-		pfs_store(&cell->query_id, query_id);
-		pfs_store(&cell->generation, generation);
-		pfs_store(&cell->histogram_generation, pfs_load(&arena->digest_histogram_generation));
+		add_to_row(arena, thread, row, sum);
+		return row == sum->digest && sum->digest_generation == generation && sum->slowest != 0;
 	}
-	if (pfs_unlikely(pfs_load(&cell->digest) == PFS_DIGEST_OTHERS && query_id != 0))
-		pfs_lose(arena, PFS_LOSS_DIGEST);
-	pfs_statement_stat_add(&cell->stat, event->head.timer_wait, event->counter, event->used);
-	pfs_store(&cell->last_seen, event->head.timer_end);
-	if (event->head.timed)
-		count_bucket(arena, thread, cell, bucket);
-	return pfs_load(&cell->digest) == number &&
-		is_sample(arena, cell, event->head.timer_wait, event->head.timer_end);
+	pfs_seq_write_begin(&cell->head.seq);
+	pfs_statement_stat_add(&cell->stat, &sum->timer, sum->counter, sum->used);
+	pfs_store(&cell->last_seen, pfs_max(pfs_load(&cell->last_seen), sum->last_seen));
+	if (pfs_likely(counts_in_histogram(arena, sum->flags, sum->epoch)))
+		for (uint32_t i = 0; i < sum->count; i++)
+			count_bucket(arena, cell, sum->bucket[i]);
+	sample = row == sum->digest && sum->digest_generation == generation && sum->slowest != 0 &&
+		is_sample(arena, cell, sum->slowest_wait, sum->slowest_end);
+	if (sum->last != 0)
+		pfs_store(&cell->head.last, sum->last);
+	pfs_seq_write_end(&cell->head.seq);
+	return sample;
 }
 
 void
-pfs_digest_sample(PfsArena *arena, uint32_t number, const char *text, uint32_t length,
-				  PfsTicks wait, PfsTicks now)
+pfs_digest_sample(PfsArena *arena, uint32_t number, uint32_t generation, const char *text,
+				  uint32_t length, PfsTicks wait, PfsTicks now)
 {
 	PfsDigest  *digest = pfs_digest(arena, number);
-	uint64_t	age = pfs_load(&arena->sample_age_ticks);
 
 	if (number == PFS_DIGEST_NONE || length == 0 ||
-		(pfs_likely(pfs_load(&digest->sample_seen) != 0) && wait <= pfs_load(&digest->sample_wait) &&
-		 (age == 0 || now < pfs_load(&digest->sample_seen) + age)))
+		!pfs_digest_sample_is_news(arena, wait, now, pfs_load(&digest->sample_wait),
+								   pfs_load(&digest->sample_seen)))
 		return;
 	if (!pfs_cas32(&digest->sample_busy, 0, 1))
 		return;					/* another process keeps its own */
-	if (pfs_digest_pin(arena, digest, pfs_load(&arena->digest_generation)))
+	if (pfs_digest_pin(arena, digest, generation))
 	{
 		PfsRef		old = digest->sample;
 		uint32_t	old_length = sample_length(arena, digest);
@@ -530,26 +535,9 @@ pfs_digest_sample(PfsArena *arena, uint32_t number, const char *text, uint32_t l
 	pfs_store_release(&digest->sample_busy, 0);
 }
 
-void
-pfs_digest_fold_thread(PfsArena *arena, PfsThread *thread)
-{
-	pfs_seq_write_begin(&thread->seq);
-	for (uint32_t place = 0; place < PFS_DIGEST_CACHE; place++)
-	{
-		PfsDigestCell *cell = cell_at(arena, thread, place);
-		PfsRef		ref = pfs_load(&thread->digest_cell[place]);
-
-		if (cell == NULL)
-			continue;
-		fold_cell(arena, thread, cell);
-		pfs_store(&thread->digest_cell[place], 0);
-		pfs_share_free(arena, PFS_SHARE_DIGEST_CELLS, ref, sizeof(PfsDigestCell));
-	}
-	pfs_seq_write_end(&thread->seq);
-}
-
-void
-pfs_digest_reset(PfsArena *arena)
+/* A new generation.  Lock held. */
+static void
+begin_generation(PfsArena *arena)
 {
 	PfsDigest  *others = pfs_digest(arena, PFS_DIGEST_OTHERS);
 	uint32_t	generation = pfs_load(&arena->digest_generation) + 1;
@@ -566,10 +554,41 @@ pfs_digest_reset(PfsArena *arena)
 	pfs_store_release(&arena->digest_generation, generation);
 }
 
-void
-pfs_digest_histogram_reset(PfsArena *arena)
+static void
+begin_histogram_generation(PfsArena *arena)
 {
 	uint32_t	next = pfs_load(&arena->digest_histogram_generation) + 1;
 
 	pfs_store_release(&arena->digest_histogram_generation, next == HISTOGRAM_BUSY ? 1 : next);
+}
+
+/*
+ * Rows and cells go by the generation, statements that wait to be summed by the reset counter: it is
+ * raised after the generation, so a statement that ends with its new value counts in the new one.
+ */
+static bool
+reset(PfsArena *arena, PfsReset what, void (*begin) (PfsArena *arena))
+{
+	uint32_t	epoch;
+
+	if (!pfs_rollup_lock(arena, true))
+		return false;
+	epoch = pfs_load(&arena->reset_now) + 1;
+	pfs_store(&arena->reset_of[what], epoch);
+	begin(arena);
+	pfs_store_release(&arena->reset_now, epoch);
+	pfs_rollup_unlock(arena);
+	return true;
+}
+
+bool
+pfs_digest_reset(PfsArena *arena)
+{
+	return reset(arena, PFS_RESET_DIGESTS, begin_generation);
+}
+
+bool
+pfs_digest_histogram_reset(PfsArena *arena)
+{
+	return reset(arena, PFS_RESET_DIGEST_HISTOGRAMS, begin_histogram_generation);
 }

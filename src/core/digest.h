@@ -4,16 +4,17 @@
  *
  * A row is (database, query id); its text, SHA-256 and first time are written once, by whoever
  * meets the statement first, and all processes agree through one lock-free hash.  Numbers are
- * collected in cells of each thread and folded into the row when a cell is evicted, when the
- * thread ends or its histogram part is full; a reader adds row and cells.  So the hot path writes
- * no shared line, whatever the number of sessions that run one statement.
+ * collected in cells of each thread (cell_cache.h) and folded into the row, what a full histogram
+ * place holds also before; a reader adds row and cells.  So the hot path writes no shared line,
+ * whatever the number of sessions that run one statement.
  *
  * TRUNCATE advances the generation: rows and cells of an older one do not exist any more.
  */
 #ifndef PFS_DIGEST_H
 #define PFS_DIGEST_H
 
-#include "core/thread.h"
+#include "core/cell_cache.h"
+#include "core/journal.h"
 
 #define PFS_DIGEST_NONE 0		/* no digest: consumer off */
 #define PFS_DIGEST_OTHERS 1		/* catch-all row: table full, or no query id */
@@ -29,6 +30,7 @@ typedef struct PfsDigest
 	uint32_t	generation;		/* row exists if this is the arena's */
 	uint32_t	next;			/* in its hash chain */
 	uint32_t	pins;			/* folds, or its insertion, under way; writers: all, locked */
+	uint32_t	unpins;			/* how many have ended; the same */
 	uint64_t	query_id;
 	uint32_t	database_id;
 	PfsRef		database;		/* name */
@@ -50,21 +52,31 @@ typedef struct PfsDigest
 	PfsRef		waits;			/* chain of PfsDigestWait; writers: all, by CAS */
 } PfsDigest;
 
-/* Numbers of one digest in one thread.  writer: owner; readers: any; order: the thread's seq. */
+/* Numbers of one digest in one thread; key: query id, use: generation. */
 typedef struct PfsDigestCell
 {
-	uint32_t	digest;
-	uint32_t	generation;
-	uint64_t	query_id;
-	PfsTicks	last_seen;
+	PfsCacheCell head;
 	PfsStatementStat stat;
+	uint32_t	digest;
 	uint32_t	histogram_generation;
-	uint32_t	spare;
+	PfsTicks	last_seen;
 	PfsTicks	sample_wait;	/* a statement no longer than this, ending before sample_due, is no */
 	PfsTicks	sample_due;		/* news for the row's sample: saves a look at the shared row */
 	uint8_t		turn[PFS_CELL_BUCKETS]; /* the bucket in a place is turn * PFS_CELL_BUCKETS + place */
 	uint16_t	count[PFS_CELL_BUCKETS];
 } PfsDigestCell;
+
+extern const PfsCacheKind pfs_digest_cells;
+
+/* Functions of kinds whose rows are digests, or belong to one; use: generation. */
+extern bool pfs_digest_has_row(const PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell);
+extern uint32_t pfs_digest_state(const PfsArena *arena, const PfsCacheKind *kind, uint32_t row);
+
+static inline uint32_t
+pfs_digest_hash(uint64_t query_id)
+{
+	return (uint32_t) (pfs_hash64(query_id) >> 20);
+}
 
 static inline unsigned
 pfs_cell_bucket(const PfsDigestCell *cell, unsigned place)
@@ -77,6 +89,13 @@ pfs_digest(const PfsArena *arena, uint32_t number)
 {
 	return PFS_AT(arena, arena->digests, PfsDigest) +
 		(number <= arena->sizes.digests + 1 ? number : 0);
+}
+
+/* Behind the number of the last row that was ever handed out. */
+static inline uint32_t
+pfs_digest_rows_end(const PfsArena *arena)
+{
+	return PFS_DIGEST_OTHERS + 1 + pfs_min((uint32_t) pfs_load(&arena->digest_alloc), arena->sizes.digests);
 }
 
 /* Row of this key, or PFS_DIGEST_NONE.  The thread's own cells are asked first. */
@@ -101,13 +120,47 @@ typedef struct PfsDigestNew
  */
 extern uint32_t pfs_digest_insert(PfsArena *arena, const PfsDigestNew *row);
 
-/* Adds one statement to its cell; true: it may be worth a sample.  Owner only, inside its seq. */
-extern bool pfs_digest_add(PfsArena *arena, PfsThread *thread, uint32_t digest, uint64_t query_id,
-						   const PfsStatementEvent *event, unsigned bucket);
+/* Statements of one kind, one after the other: what is added to cells at once. */
+typedef struct PfsStatementSum
+{
+	uint64_t	query_id;
+	uint32_t	digest;
+	uint32_t	digest_generation;
+	uint32_t	epoch;
+	uint32_t	class;
+	uint32_t	flags;			/* PFS_RECORD_* */
+	uint32_t	used;			/* bit i = counter[i] is set */
+	uint32_t	count;
+	PfsTimerStat timer;
+	uint64_t	counter[PFS_COUNTERS];
+	uint16_t	bucket[PFS_UNSUMMED];	/* of the histogram, of each */
+	PfsTicks	last_seen;
+	uint64_t	last;			/* number of the last record; 0 = not in the journal */
+	uint64_t	slowest;		/* of those with text: number of its record, 0 = none ... */
+	PfsTicks	slowest_wait;
+	PfsTicks	slowest_end;	/* ... and its end */
+} PfsStatementSum;
 
-/* Keeps this statement as the row's sample if it is the first, the slowest or the old one stale. */
-extern void pfs_digest_sample(PfsArena *arena, uint32_t digest, const char *text, uint32_t length,
-							  PfsTicks wait, PfsTicks now);
+/* Adds statements to their cell; true: the slowest may be worth a sample.  Owner only. */
+extern bool pfs_digest_add(PfsArena *arena, PfsThread *thread, const PfsStatementSum *sum);
+
+/* Row of a statement that was given this one, in the present generation. */
+extern uint32_t pfs_digest_now(const PfsArena *arena, const PfsThread *thread, uint64_t query_id,
+							   uint32_t digest, uint32_t digest_generation);
+
+/* Is a statement a better sample than another one (seen 0 = none): the first, slower, or that is stale? */
+static inline bool
+pfs_digest_sample_is_news(const PfsArena *arena, PfsTicks wait, PfsTicks seen, PfsTicks old_wait,
+						  PfsTicks old_seen)
+{
+	uint64_t	age = pfs_load(&arena->sample_age_ticks);
+
+	return old_seen == 0 || wait > old_wait || (age != 0 && seen >= old_seen + age);
+}
+
+/* Keeps this statement as the row's sample if it is the better one. */
+extern void pfs_digest_sample(PfsArena *arena, uint32_t digest, uint32_t generation, const char *text,
+							  uint32_t length, PfsTicks wait, PfsTicks now);
 
 /*
  * A row may be written to as long as its pin is held and pin returned true: its generation is
@@ -116,11 +169,12 @@ extern void pfs_digest_sample(PfsArena *arena, uint32_t digest, const char *text
 extern bool pfs_digest_pin(PfsArena *arena, PfsDigest *digest, uint32_t generation);
 extern void pfs_digest_unpin(PfsDigest *digest);
 
-extern void pfs_digest_fold_thread(PfsArena *arena, PfsThread *thread);
-
-/* TRUNCATE events_statements_summary_by_digest / events_statements_histogram_by_digest. */
-extern void pfs_digest_reset(PfsArena *arena);
-extern void pfs_digest_histogram_reset(PfsArena *arena);
+/*
+ * TRUNCATE events_statements_summary_by_digest / events_statements_histogram_by_digest.  False: the
+ * roll-up lock was not to be had.
+ */
+extern bool pfs_digest_reset(PfsArena *arena);
+extern bool pfs_digest_histogram_reset(PfsArena *arena);
 
 /* Texts longer than a chunk are chains; store returns 0 when the pool is full. */
 extern PfsRef pfs_text_store(PfsArena *arena, const char *text, size_t length);

@@ -3,7 +3,7 @@
  *		What the statements of a digest waited for: the time model per statement.
  *
  * Rows (digest, wait) hang as a chain of pool chunks on their digest; threads count in cells of
- * their own, which are folded when evicted or at the thread's end, as those of digest.h.
+ * their own (cell_cache.h), for whose folds the digest is pinned.
  */
 #ifndef PFS_DIGEST_WAIT_H
 #define PFS_DIGEST_WAIT_H
@@ -11,24 +11,40 @@
 #include "core/digest.h"
 #include "core/statement.h"
 
-/* One pool unit.  In a thread: written by the owner inside its seq.  In the chain: by all, locked. */
+#define PFS_DIGEST_WAIT_TAKEN UINT32_MAX
+
+/* A row.  Written by all, who put PFS_DIGEST_WAIT_TAKEN in the place of its epoch meanwhile. */
 typedef struct PfsDigestWait
 {
-	uint32_t	digest;			/* in the chain: the next link, a PfsRef */
-	uint32_t	generation;
+	PfsRef		next;
 	uint32_t	wait;
 	uint32_t	epoch;			/* reset counter when the content began */
+	uint32_t	spare;
 	PfsTimerStat stat;
 } PfsDigestWait;
 
-_Static_assert(sizeof(PfsDigestWait) <= PFS_POOL_UNIT, "a cell is one unit");
+/* Numbers of one row in one thread; key: digest << 32 | wait, use: the digest's generation. */
+typedef struct PfsDigestWaitCell
+{
+	PfsCacheCell head;
+	PfsTimerStat stat;
+} PfsDigestWaitCell;
 
-/* Adds what a statement waited for to its digest.  Owner only, inside its seq. */
+_Static_assert(sizeof(PfsDigestWaitCell) <= PFS_POOL_UNIT, "a cell is one unit");
+
+extern const PfsCacheKind pfs_digest_wait_cells;
+
+#define PFS_DIGEST_WAITS_MAX 1024	/* rows of a digest that are looked at */
+
+static inline PfsDigestWait *
+pfs_digest_wait_at(const PfsArena *arena, PfsRef ref)
+{
+	return pfs_pool_at(pfs_pool_of(arena), ref, sizeof(PfsDigestWait));
+}
+
+/* Adds what a statement waited for to its digest.  Owner only. */
 extern void pfs_digest_wait_add(PfsArena *arena, PfsThread *thread, uint32_t digest,
 								uint32_t generation, const PfsWaitTotals *totals);
-
-/* Moves a thread's cells into the chains.  At its end; owner or successor. */
-extern void pfs_digest_wait_fold_thread(PfsArena *arena, PfsThread *thread);
 
 /* Frees the chain of a digest that nobody can find. */
 extern void pfs_digest_wait_free(PfsArena *arena, PfsRef chain);

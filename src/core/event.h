@@ -54,49 +54,89 @@ typedef struct PfsEventHead
 
 #define PFS_MESSAGE_LENGTH 128
 
+/* In PfsStatementRecord.used, above the counters. */
+#define PFS_RECORD_TIMED (UINT32_C(1) << 24)
+#define PFS_RECORD_GLOBAL (UINT32_C(1) << 25)	/* counts at the global level only */
+#define PFS_RECORD_HISTORY (UINT32_C(1) << 26)	/* a row of events_statements_history ... */
+#define PFS_RECORD_LONG (UINT32_C(1) << 27) /* ... and of events_statements_history_long */
+#define PFS_RECORD_FAILED (UINT32_C(1) << 28)	/* sqlstate and message are set */
+#define PFS_RECORD_ROUTINE (UINT32_C(1) << 29)	/* routine is set */
+#define PFS_RECORD_IN_STATEMENT (UINT32_C(1) << 30) /* what nesting_event_id is */
+#define PFS_RECORD_IN_TRANSACTION (UINT32_C(1) << 31)
+
 /*
- * Counters stand last: only those marked in "used" are ever written, copied or added, the others
- * hold whatever an earlier event left.
+ * A statement in the journal of its thread: the first line is written when it starts, the second when
+ * it ends; the rest only by the few that need it.  Counters that "used" does not mark hold whatever an
+ * earlier statement left, so do fields that belong to a flag.
  */
-typedef struct PfsStatementEvent
+typedef struct PfsStatementRecord
 {
-	PfsEventHead head;
+	uint64_t	event_id;		/* 0 = makes no row */
+	uint64_t	nesting_event_id;
+	PfsTicks	start;
 	uint64_t	statement_id;
 	uint64_t	query_id;
-	uint64_t	text_position;	/* in the text ring; history_long only */
-	uint32_t	used;			/* bit i = counter[i] is not zero */
-	uint32_t	digest;			/* index in the digest table, 0 = none */
-	uint32_t	digest_generation;
-	uint32_t	sqlstate;		/* host's packed SQLSTATE, 0 = success */
-	PfsRef		schema;			/* name */
-	PfsRef		object;			/* routine, see names.h */
-	uint32_t	text_length;	/* bytes kept of the SQL text */
-	uint32_t	message_length;
-	uint32_t	role;			/* host's id of the role it ran as: decides who may see the texts */
+	uint32_t	digest;			/* index in the digest table, 0 = none ... */
+	uint32_t	digest_generation;	/* ... of this generation */
 	uint16_t	class;			/* statement class */
 	uint16_t	level;			/* nesting level, top = 0 */
-	uint64_t	counter[PFS_COUNTERS];
+	uint32_t	used;			/* bit i = counter[i] is not zero; PFS_RECORD_* */
+	PfsRef		schema;			/* name */
+	uint32_t	role;			/* host's id of the role it ran as: decides who may see the texts */
+
+	PfsTicks	end;
+	PfsTicks	wait;			/* time it ran: less than end - start when it paused in between */
+	uint64_t	end_event_id;
+	uint32_t	text;			/* where the SQL text stands, see journal.h */
+	uint32_t	text_length;	/* bytes kept */
+	uint32_t	epoch;			/* value of the reset counter when it ended */
+	PfsRef		routine;		/* see names.h */
+	uint64_t	counter[PFS_COUNTERS_KEPT];
+	uint32_t	sqlstate;		/* host's packed SQLSTATE */
+	uint32_t	message;		/* as text */
+	uint32_t	message_length;
+	uint32_t	spare;
+} PfsStatementRecord;
+
+_Static_assert(sizeof(PfsStatementRecord) == 256, "four cache lines");
+_Static_assert(PFS_COUNTERS_KEPT <= 24, "flags are above");
+
+/* A statement as the tables show it, and as it is kept when its thread has gone. */
+typedef struct PfsStatementEvent
+{
+	PfsStatementRecord record;
+	uint64_t	thread_id;
+	uint64_t	text_position;	/* in the text ring of the long history */
+	uint32_t	check_sum;		/* of both texts; there, too */
+	PfsRef		user;			/* name; decides who may see the row */
+	uint8_t		running;
+	uint8_t		encoding;		/* host's number of the texts' encoding */
+	uint8_t		spare[6];
 } PfsStatementEvent;
 
-/* Copies an event into or out of shared memory, counters only as far as used. */
-static inline void
-pfs_statement_event_copy(PfsStatementEvent *to, const PfsStatementEvent *from)
+static inline uint64_t
+pfs_record_counter(const PfsStatementRecord *record, PfsCounter counter)
 {
-	uint32_t	used = pfs_load(&from->used) & PFS_USED_MASK;
+	if (counter == PFS_COUNTER_ERRORS)
+		return (record->used & PFS_RECORD_FAILED) != 0;
+	return (record->used & PFS_USED_MASK & 1u << counter) != 0 ? record->counter[counter] : 0;
+}
 
-	pfs_copy_words(to, from, offsetof(PfsStatementEvent, counter));
-	for (; used != 0; used &= used - 1)
+/* Copies a record into or out of shared memory, counters only as far as used. */
+static inline void
+pfs_record_copy(PfsStatementRecord *to, const PfsStatementRecord *from)
+{
+	uint32_t	used;
+
+	pfs_copy_words(to, from, offsetof(PfsStatementRecord, counter));
+	for (used = to->used & PFS_USED_MASK; used != 0; used &= used - 1)
 	{
 		int			i = __builtin_ctz(used);
 
 		pfs_store(&to->counter[i], pfs_load(&from->counter[i]));
 	}
-}
-
-static inline uint64_t
-pfs_statement_counter(const PfsStatementEvent *event, PfsCounter counter)
-{
-	return (event->used & (1u << counter)) != 0 ? event->counter[counter] : 0;
+	if ((to->used & PFS_RECORD_FAILED) != 0)
+		pfs_copy_words(&to->sqlstate, &from->sqlstate, 2 * sizeof(uint64_t));
 }
 
 #define PFS_GID_LENGTH 64
@@ -148,6 +188,7 @@ typedef struct PfsWaitEvent
 
 _Static_assert(sizeof(PfsWaitEvent) % 8 == 0, "copied by words");
 _Static_assert(sizeof(PfsStatementEvent) % 8 == 0, "copied by words");
+_Static_assert(offsetof(PfsStatementRecord, sqlstate) % 8 == 0, "copied by words");
 _Static_assert(sizeof(PfsTransactionEvent) % 8 == 0, "copied by words");
 
 #endif							/* PFS_EVENT_H */

@@ -88,10 +88,8 @@ add_long(PfsSession *session, PfsClaim *claim, Ring ring, const void *record, si
 
 /* Room for a text that does not cross a block; blocks are larger than the longest text. */
 static uint64_t
-claim_text(PfsSession *session, uint32_t length)
+claim_text(PfsArena *arena, PfsClaim *claim, uint32_t length)
 {
-	PfsClaim   *claim = &session->statement_texts;
-	PfsArena   *arena = session->arena;
 	uint64_t	position;
 
 	/* the second: the ring has come round to this block, it is another session's now */
@@ -141,63 +139,71 @@ check_sum(const char *text, uint32_t text_length, const char *message, uint32_t 
 	return (uint32_t) (hash_text(message, message_length, hash) >> 32);
 }
 
-static void
-add_long_statement(PfsSession *session, PfsStatementEvent *slot)
+void
+pfs_event_of_record(const PfsThread *thread, const PfsStatementRecord *record, bool running,
+					PfsStatementEvent *event)
 {
-	PfsArena   *arena = session->arena;
-	uint64_t	position = claim_position(&session->statements_long, &arena->statements_long_ring,
+	pfs_record_copy(&event->record, record);
+	event->thread_id = pfs_load(&thread->thread_id);
+	event->text_position = 0;
+	event->check_sum = 0;
+	event->user = pfs_load(&thread->user);
+	event->running = running;
+	event->encoding = (uint8_t) pfs_load(&thread->encoding);
+}
+
+/* A text of the journal; none if it is not there any more. */
+static const char *
+journal_text(const PfsArena *arena, PfsThread *thread, uint32_t position, uint32_t limit, uint32_t *length)
+{
+	*length = pfs_journal_text_left(arena, thread, position, *length, limit);
+	return pfs_journal_texts(arena, thread) + (position & (arena->journal_texts - 1));
+}
+
+static void
+copy_event(PfsStatementEvent *to, const PfsStatementEvent *from)
+{
+	pfs_record_copy(&to->record, &from->record);
+	pfs_copy_words(&to->thread_id, &from->thread_id,
+				   sizeof(*to) - offsetof(PfsStatementEvent, thread_id));
+}
+
+void
+pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
+					  const PfsStatementRecord *record)
+{
+	uint64_t	position = claim_position(&claims->rows, &arena->statements_long_ring,
 										  arena->sizes.statements_history_long);
 	PfsLongStatement *row = long_statement(arena, position);
-	uint32_t	text_length = pfs_text_length(arena, slot);
-	uint32_t	message_length = pfs_message_length(slot);
-	uint32_t	length = text_length + message_length;
-	uint64_t	text;
+	PfsStatementEvent event;
+	const char *text,
+			   *message = "";
+	uint32_t	length;
 
 	if (!begin_row(&row->stamp, position))
 	{
 		pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
 		return;
 	}
-	text = length > 0 ? claim_text(session, length) : 0;
+	pfs_event_of_record(thread, record, false, &event);
+	text = journal_text(arena, thread, record->text, arena->sizes.sql_text_length,
+						&event.record.text_length);
+	if (pfs_likely((event.record.used & PFS_RECORD_FAILED) == 0))
+		event.record.message_length = 0;
+	else
+		message = journal_text(arena, thread, record->message, PFS_MESSAGE_LENGTH,
+							   &event.record.message_length);
+	length = event.record.text_length + event.record.message_length;
+	event.text_position = length > 0 ? claim_text(arena, &claims->texts, length) : 0;
+	if (length > 0)
+		event.check_sum = check_sum(text, event.record.text_length, message, event.record.message_length);
 	/* pairs with the reader's second look at the stamp and at the claims of the text ring */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	pfs_statement_event_copy(&row->event, slot);
-	pfs_store(&row->event.text_position, text);
-	if (length > 0)
-	{
-		const char *message = pfs_statement_text(slot) + arena->sizes.sql_text_length;
-
-		pfs_store(&row->event.head.spare, check_sum(pfs_statement_text(slot), text_length, message,
-													message_length));
-		pfs_copy_bytes(text_at(arena, text), pfs_statement_text(slot), text_length);
-		pfs_copy_bytes(text_at(arena, text) + text_length, message, message_length);
-	}
+	copy_event(&row->event, &event);
+	pfs_copy_bytes(text_at(arena, event.text_position), text, event.record.text_length);
+	pfs_copy_bytes(text_at(arena, event.text_position) + event.record.text_length, message,
+				   event.record.message_length);
 	pfs_store_release(&row->stamp, 2 * position + 2);
-}
-
-PFS_HOT uint32_t
-pfs_history_statement(PfsSession *session, PfsStatementEvent *event, uint32_t slot, uint32_t gate)
-{
-	PfsArena   *arena = session->arena;
-	PfsThread  *thread = session->thread;
-	uint32_t	size = arena->sizes.statements_history;
-
-	if (!pfs_load(&thread->history))
-		return slot;
-	if ((gate & PFS_WANTS(STATEMENTS_HISTORY_LONG)) != 0 && arena->sizes.statements_history_long > 0)
-		add_long_statement(session, event);
-	if ((gate & PFS_WANTS(STATEMENTS_HISTORY)) != 0 && size > 0)
-	{
-		uint32_t	ended = (uint32_t) (pfs_load(&thread->statements_ended) % size);
-		uint32_t   *shown = pfs_thread_shown(arena, thread) + arena->sizes.statement_stack + ended;
-		uint32_t	oldest = pfs_load(shown);
-
-		pfs_store(shown, slot);
-		pfs_add(&thread->statements_ended, 1);
-		/* until the ring is full (or where its word is damaged) its own share of the slots is used */
-		return oldest < arena->sizes.statement_stack + size ? oldest : arena->sizes.statement_stack + ended;
-	}
-	return slot;
 }
 
 void
@@ -242,40 +248,6 @@ pfs_history_lock_wait(PfsSession *session, const PfsLockWait *wait)
 	add_long(session, &session->lock_waits, lock_waits_ring(session->arena), wait, sizeof(*wait));
 }
 
-bool
-pfs_statement_try_read(PfsArena *arena, PfsThread *thread, uint32_t place, PfsStatementEvent *to,
-					   size_t bytes, bool *stable)
-{
-	uint32_t	slots = arena->sizes.statement_stack + arena->sizes.statements_history;
-
-	*stable = true;
-	for (int i = 0; i < PFS_READ_RETRIES; i++)
-	{
-		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
-		uint32_t	slot = pfs_load(&pfs_thread_shown(arena, thread)[place]);
-
-		if (slot < slots)
-			pfs_copy_words(to, pfs_thread_statement(arena, thread, slot), bytes);
-		if (pfs_seq_read_ok(&thread->seq, begin))
-			return slot < slots && to->head.state != PFS_EVENT_EMPTY;
-		pfs_cpu_pause();
-	}
-	*stable = false;
-	return false;
-}
-
-bool
-pfs_statement_read(PfsArena *arena, PfsThread *thread, uint32_t place, PfsStatementEvent *to,
-				   size_t bytes)
-{
-	bool		stable;
-	bool		found = pfs_statement_try_read(arena, thread, place, to, bytes, &stable);
-
-	if (!stable)
-		pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
-	return found;
-}
-
 /* Texts are good unless the ring has been claimed past them. */
 static bool
 text_survives(const PfsArena *arena, uint64_t position)
@@ -302,23 +274,26 @@ pfs_long_statement_read(PfsArena *arena, uint32_t number, PfsStatementEvent *eve
 			pfs_cpu_pause();
 			continue;
 		}
-		pfs_statement_event_copy(event, &row->event);
-		if (event->text_length <= arena->sizes.sql_text_length &&
-			event->message_length <= PFS_MESSAGE_LENGTH)
+		copy_event(event, &row->event);
+		if ((event->record.used & PFS_RECORD_FAILED) == 0)
+			event->record.message_length = 0;
+		if (event->record.text_length <= arena->sizes.sql_text_length &&
+			event->record.message_length <= PFS_MESSAGE_LENGTH)
 		{
-			uint32_t	length = event->text_length + event->message_length;
+			uint32_t	length = event->record.text_length + event->record.message_length;
 
 			if (event->text_position % arena->text_ring_bytes + length <= arena->text_ring_bytes)
 			{
 				pfs_copy_bytes(text, text_at(arena, event->text_position), length);
 				__atomic_thread_fence(__ATOMIC_ACQUIRE);
 				has_text = length > 0 && text_survives(arena, event->text_position) &&
-					event->head.spare == check_sum(text, event->text_length, text + event->text_length,
-												   event->message_length);
+					event->check_sum == check_sum(text, event->record.text_length,
+												  text + event->record.text_length,
+												  event->record.message_length);
 			}
 		}
 		if (!has_text)
-			event->text_length = event->message_length = 0;
+			event->record.text_length = event->record.message_length = 0;
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (pfs_load(&row->stamp) == stamp)
 			return true;

@@ -67,14 +67,14 @@ typedef struct PfsLongLockWait
 
 _Static_assert(sizeof(PfsLockWait) % 8 == 0, "copied by words");
 
-/*
- * Adds an ended statement, complete with text and message, to the histories that are wanted.
- * Returns the slot that is free in exchange.  Owner only, inside its seq.
- */
-extern uint32_t pfs_history_statement(PfsSession *session, PfsStatementEvent *event, uint32_t slot,
-									  uint32_t gate);
+/* Adds an ended statement with its texts to the long history.  Owner or successor. */
+extern void pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
+								  const PfsStatementRecord *record);
 
-/* The same for a transaction, which stands at the head of its thread's ring. */
+/*
+ * Adds an ended transaction, which stands at the head of its thread's ring, to the histories that are
+ * wanted.  Owner only, inside its seq.
+ */
 extern void pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event,
 									uint32_t gate);
 
@@ -94,16 +94,9 @@ pfs_history_wants_lock_waits(const PfsSession *session)
 /* Adds a lock wait to lock_waits_history_long.  Owner only. */
 extern void pfs_history_lock_wait(PfsSession *session, const PfsLockWait *wait);
 
-/*
- * Copies the statement shown at a place of a thread's stack, or behind it of its history; as many
- * bytes of its slot as asked for.  False when there is none.
- */
-extern bool pfs_statement_read(PfsArena *arena, PfsThread *thread, uint32_t place,
-							   PfsStatementEvent *to, size_t bytes);
-
-/* The same, and counts no loss; *stable tells whether false means "nothing there". */
-extern bool pfs_statement_try_read(PfsArena *arena, PfsThread *thread, uint32_t place,
-								   PfsStatementEvent *to, size_t bytes, bool *stable);
+/* A copied record as an event of its thread. */
+extern void pfs_event_of_record(const PfsThread *thread, const PfsStatementRecord *record, bool running,
+								PfsStatementEvent *event);
 
 /* Row at a position of a long ring, copied whole; false when it is empty, or (counted) unstable. */
 extern bool pfs_long_statement_read(PfsArena *arena, uint32_t row, PfsStatementEvent *event,

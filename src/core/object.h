@@ -14,7 +14,7 @@
 #ifndef PFS_OBJECT_H
 #define PFS_OBJECT_H
 
-#include "core/thread.h"
+#include "core/cell_cache.h"
 
 typedef enum PfsObjectMap
 {
@@ -75,35 +75,20 @@ typedef struct PfsTableKey
 	uint32_t	index;			/* 0 = the table without any index */
 } PfsTableKey;
 
-/* Numbers of one row in one thread.  writer: owner; readers: any; order: the thread's seq. */
+/* Numbers of one row in one thread; key: row, use: its use. */
 typedef struct PfsObjectCell
 {
-	uint32_t	row;
-	uint32_t	use;
-	uint32_t	epoch;			/* reset counter when the content began */
-	uint32_t	spare;
-	PfsObjectStat stat;			/* only as long as its map needs: pfs_object_cell_bytes */
+	PfsCacheCell head;
+	PfsObjectStat stat;			/* only as long as its map needs */
 } PfsObjectCell;
 
-static inline size_t
-pfs_object_cell_bytes(PfsObjectMap map)
-{
-	return offsetof(PfsObjectCell, stat) +
-		(map == PFS_MAP_FILES ? sizeof(PfsIoStat) : sizeof(PfsTableStat));
-}
+extern const PfsCacheKind pfs_object_cells[PFS_MAPS];
 
-/* The thread's places for cells; two neighbours may hold the cell of a row. */
-static inline PfsRef *
-pfs_object_cells(PfsThread *thread, PfsObjectMap map)
-{
-	return map == PFS_MAP_FILES ? thread->file_cell : thread->table_cell;
-}
-
-/* First of the two places.  Rows are handed out one after the other: no hash spreads them better. */
+/* Rows are handed out one after the other: no hash spreads them better. */
 static inline uint32_t
-pfs_object_place(uint32_t row)
+pfs_object_hash(uint32_t row)
 {
-	return 2 * (row - 1) & (PFS_OBJECT_CACHE - 2);
+	return 2 * (row - 1);
 }
 
 extern void pfs_object_stat_merge(PfsObjectMap map, PfsObjectStat *to, const PfsObjectStat *from);
@@ -211,11 +196,11 @@ extern void pfs_index_forget(PfsArena *arena, const PfsTableKey *key);
 extern void pfs_file_opened(PfsArena *arena, uint32_t row, uint32_t use, int change);
 
 /*
- * Where the thread counts for this row: PfsIoStat or PfsTableStat; claimed or evicted as needed.
- * NULL: there is no such row any more, or (counted) no room.  Owner only, inside its seq.
+ * Where the thread counts for this row, claimed or evicted as needed; whoever adds to it is inside the
+ * cell's sequence.  NULL: there is no such row any more, or (counted) no room.  Owner only.
  */
-extern PfsIoStat *pfs_file_cell(PfsArena *arena, PfsThread *thread, uint32_t row, uint32_t use);
-extern PfsTableStat *pfs_table_cell(PfsArena *arena, PfsThread *thread, uint32_t row, uint32_t use);
+extern PfsObjectCell *pfs_file_cell(PfsArena *arena, PfsThread *thread, uint32_t row, uint32_t use);
+extern PfsObjectCell *pfs_table_cell(PfsArena *arena, PfsThread *thread, uint32_t row, uint32_t use);
 
 /*
  * Counts a wait for the table's lock, straight in the row: lock waits are rare and slow.
@@ -223,9 +208,6 @@ extern PfsTableStat *pfs_table_cell(PfsArena *arena, PfsThread *thread, uint32_t
  */
 extern void pfs_table_lock_add(PfsArena *arena, uint32_t row, uint32_t use, unsigned mode,
 							   PfsTicks wait);
-
-/* Moves all cells of a thread into their rows.  At its end; owner or successor. */
-extern void pfs_object_fold_thread(PfsArena *arena, PfsThread *thread);
 
 /* TRUNCATE: PFS_RESET_FILES, _TABLE_IO or _TABLE_LOCKS.  False: the roll-up lock was not to be had. */
 extern bool pfs_object_reset(PfsArena *arena, PfsReset reset);

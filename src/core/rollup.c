@@ -218,11 +218,10 @@ retire(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family, uin
 
 void *
 pfs_cell_slow(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family,
-			  uint32_t number, size_t bytes)
+			  uint32_t number, size_t bytes, uint32_t epoch)
 {
 	PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
 	PfsPool    *pool = pfs_pool_of(arena);
-	uint32_t	now = pfs_load_acquire(&arena->reset_now);
 	PfsRef		ref = pfs_load(&aggregate->cell[number]);
 	PfsCell    *cell = pfs_pool_at(pool, ref, bytes);
 
@@ -235,11 +234,13 @@ pfs_cell_slow(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily fami
 			return NULL;
 		}
 		cell = pfs_pool_at(pool, ref, bytes);
-		pfs_store(&cell->epoch, now);
+		pfs_store(&cell->epoch, epoch);
 		pfs_store_release(&aggregate->cell[number], ref);
 		return cell;
 	}
-	retire(arena, thread, scope, family, number, cell + 1, &cell->epoch, now);
+	pfs_seq_write_begin(&cell->seq);
+	retire(arena, thread, scope, family, number, cell + 1, &cell->epoch, epoch);
+	pfs_seq_write_end(&cell->seq);
 	return cell;
 }
 
@@ -256,15 +257,13 @@ pfs_transaction_cell(PfsArena *arena, PfsThread *thread, PfsScope scope)
 }
 
 PFS_HOT uint64_t *
-pfs_histogram_cell(PfsArena *arena, PfsThread *thread)
+pfs_histogram_cell(PfsArena *arena, PfsThread *thread, uint32_t epoch)
 {
-	uint32_t	now = pfs_load_acquire(&arena->reset_now);
-
-	if (pfs_unlikely(pfs_load(&thread->histogram_epoch) != now))
+	if (pfs_unlikely(pfs_load(&thread->histogram_epoch) != epoch))
 	{
 		if (pfs_load(&thread->histogram_epoch) < pfs_load(&arena->reset_of[PFS_RESET_HISTOGRAM_GLOBAL]))
 			pfs_zero_words(thread->histogram, sizeof(thread->histogram));
-		pfs_store(&thread->histogram_epoch, now);
+		pfs_store(&thread->histogram_epoch, epoch);
 	}
 	return thread->histogram;
 }

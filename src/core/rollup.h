@@ -48,29 +48,37 @@ extern bool pfs_rollup_lock(PfsArena *arena, bool patient);
 extern void pfs_rollup_unlock(PfsArena *arena);
 
 /*
- * Cell for an event of its owner, at the present epoch: claimed on first use, rolled up when a
- * reset has happened.  NULL when the pool is full (counted).  Owner only, inside its seq.
+ * Cell for events of this epoch, claimed on first use; older content is rolled up.  NULL when the pool
+ * is full (counted).  Owner only, inside its seq.
  */
 extern void *pfs_cell_slow(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family,
-						   uint32_t number, size_t bytes);
+						   uint32_t number, size_t bytes, uint32_t epoch);
 
 static inline void *
-pfs_cell(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family, uint32_t number,
-		 size_t bytes)
+pfs_cell_at(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family, uint32_t number,
+			size_t bytes, uint32_t epoch)
 {
 	PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
 	PfsCell    *cell = pfs_pool_at(pfs_pool_of(arena), pfs_load(&aggregate->cell[number]), bytes);
 
-	if (pfs_likely(cell != NULL && pfs_load(&cell->epoch) == pfs_load_acquire(&arena->reset_now)))
+	if (pfs_likely(cell != NULL && pfs_load(&cell->epoch) == epoch))
 		return cell;
-	return pfs_cell_slow(arena, thread, scope, family, number, bytes);
+	return pfs_cell_slow(arena, thread, scope, family, number, bytes, epoch);
+}
+
+/* The same for an event that ends now. */
+static inline void *
+pfs_cell(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family, uint32_t number,
+		 size_t bytes)
+{
+	return pfs_cell_at(arena, thread, scope, family, number, bytes, pfs_load_acquire(&arena->reset_now));
 }
 
 /* The owner's transaction statistics at the present epoch. */
 extern PfsTransactionStat *pfs_transaction_cell(PfsArena *arena, PfsThread *thread, PfsScope scope);
 
-/* The owner's buckets of the global histogram at the present epoch. */
-extern uint64_t *pfs_histogram_cell(PfsArena *arena, PfsThread *thread);
+/* The owner's buckets of the global histogram, for events of this epoch. */
+extern uint64_t *pfs_histogram_cell(PfsArena *arena, PfsThread *thread, uint32_t epoch);
 
 /*
  * Adds what somebody else than the thread collected of a wait, since this epoch, to the levels that

@@ -20,13 +20,31 @@ typedef struct PfsTimerStat
 
 typedef enum PfsCounter
 {
-#define PFS_COUNTER(symbol, column, is_time, doc) PFS_COUNTER_##symbol,
+#define PFS_COUNTER(symbol, place, column, is_time, doc) PFS_COUNTER_##symbol = (place),
+#include "core/statement_counters.def"
+#undef PFS_COUNTER
+} PfsCounter;
+
+enum
+{
+#define PFS_COUNTER(symbol, place, column, is_time, doc) PFS_COUNTER_##symbol##_LINE,
 #include "core/statement_counters.def"
 #undef PFS_COUNTER
 	PFS_COUNTERS
-} PfsCounter;
+};
 
-#define PFS_USED_MASK ((UINT32_C(1) << PFS_COUNTERS) - 1)	/* of bits that are counters */
+/* ERRORS, which follows from the outcome, and those that are always 0. */
+#define PFS_COUNTERS_UNKEPT 4
+#define PFS_COUNTERS_KEPT (PFS_COUNTERS - PFS_COUNTERS_UNKEPT)
+
+#define PFS_USED_MASK ((UINT32_C(1) << PFS_COUNTERS_KEPT) - 1)	/* of bits that are counters */
+
+#define PFS_COUNTER(symbol, place, column, is_time, doc) | UINT32_C(1) << (place)
+_Static_assert((0
+#include "core/statement_counters.def"
+				) == (UINT32_C(1) << PFS_COUNTERS) - 1, "each counter has a place of its own");
+#undef PFS_COUNTER
+_Static_assert((int) PFS_COUNTER_ERRORS >= PFS_COUNTERS_KEPT, "follows from the outcome");
 
 typedef struct PfsStatementStat
 {
@@ -106,12 +124,27 @@ pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)
 		pfs_store(&stat->max, wait);
 }
 
+extern void pfs_timer_stat_merge(PfsTimerStat *to, const PfsTimerStat *from);
+
+/* The same inline; from is private. */
+static inline void
+pfs_timer_stat_add_all(PfsTimerStat *to, const PfsTimerStat *from)
+{
+	pfs_add(&to->count, from->count);
+	pfs_add(&to->sum, from->sum);
+	if (from->min_inverted > pfs_load(&to->min_inverted))
+		pfs_store(&to->min_inverted, from->min_inverted);
+	if (from->max > pfs_load(&to->max))
+		pfs_store(&to->max, from->max);
+}
+
 /* used: bit i set = counter[i] is not zero.  Most statements set one or two. */
 static inline void
-pfs_statement_stat_add(PfsStatementStat *stat, PfsTicks wait, const uint64_t *counter, uint32_t used)
+pfs_statement_stat_add(PfsStatementStat *stat, const PfsTimerStat *timer, const uint64_t *counter,
+					   uint32_t used)
 {
-	pfs_timer_stat_add(&stat->timer, wait);
-	for (used &= PFS_USED_MASK; used != 0; used &= used - 1)
+	pfs_timer_stat_add_all(&stat->timer, timer);
+	for (used &= (UINT32_C(1) << PFS_COUNTERS) - 1; used != 0; used &= used - 1)
 	{
 		int			i = __builtin_ctz(used);
 
@@ -119,7 +152,6 @@ pfs_statement_stat_add(PfsStatementStat *stat, PfsTicks wait, const uint64_t *co
 	}
 }
 
-extern void pfs_timer_stat_merge(PfsTimerStat *to, const PfsTimerStat *from);
 extern void pfs_statement_stat_merge(PfsStatementStat *to, const PfsStatementStat *from);
 extern void pfs_transaction_stat_merge(PfsTransactionStat *to, const PfsTransactionStat *from);
 extern void pfs_timer_stats_merge(PfsTimerStat *to, const PfsTimerStat *from, int count);

@@ -4,179 +4,162 @@
  */
 #include "core/statement.h"
 
-#include "core/history.h"
 #include "core/rollup.h"
+#include "core/summing.h"
 #include "core/wait.h"
 
 #define STATEMENT_ID_BLOCK 64
 
-static uint64_t
-next_statement_id(PfsSession *session)
+static PFS_COLD void
+claim_statement_ids(PfsSession *session)
 {
 	PfsClaim   *claim = &session->statement_ids;
 
-	if (claim->next == claim->end)
-	{
-		claim->next = pfs_add_shared(&session->arena->next_statement_id, STATEMENT_ID_BLOCK) + 1;
-		claim->end = claim->next + STATEMENT_ID_BLOCK;
-	}
-	return claim->next++;
+	claim->next = pfs_add_shared(&session->arena->next_statement_id, STATEMENT_ID_BLOCK) + 1;
+	claim->end = claim->next + STATEMENT_ID_BLOCK;
 }
 
-static PfsStatement *
-free_place(PfsSession *session)
+static inline uint64_t
+next_statement_id(PfsSession *session)
 {
-	uint32_t	first = session->open;	/* where it is when statements nest strictly */
-
-	if (first >= PFS_OPEN_STATEMENTS)
-		return NULL;
-	for (uint32_t i = 0; i < PFS_OPEN_STATEMENTS; i++)
-	{
-		PfsStatement *place = &session->statement[(first + i) % PFS_OPEN_STATEMENTS];
-
-		if (!place->in_use)
-			return place;
-	}
-	return NULL;
+	if (pfs_unlikely(session->statement_ids.next == session->statement_ids.end))
+		claim_statement_ids(session);
+	return session->statement_ids.next++;
 }
 
-/* A new thread starts with the slots in order: stack places first, the rest for the history. */
-static void
-take_over_slots(PfsSession *session)
+/* A new thread starts with an empty journal. */
+static PFS_COLD void
+take_over_journal(PfsSession *session)
 {
+	uint32_t	stack = session->arena->sizes.statement_stack;
+
 	session->slots_of = session->thread->thread_id;
-	memset(session->tally_count, 0, sizeof(session->tally_count));
-	memset(session->place_used, 0, sizeof(session->place_used));
-	for (uint32_t i = 0; i < session->arena->sizes.statement_stack; i++)
-		session->free_slot[i] = i;
+	session->answers_decided = 0;
+	session->free = session->newest = NULL;
+	session->open = 0;
+	for (int i = PFS_OPEN_STATEMENTS - 1; i >= 0; i--)
+	{
+		session->statement[i].in_use = false;
+		session->statement[i].older = session->free;
+		session->free = &session->statement[i];
+	}
+	memset(session->free_places, 0, sizeof(session->free_places));
+	for (uint32_t i = 0; i < stack; i++)
+	{
+		session->free_places[i / 64] |= UINT64_C(1) << i % 64;
+		session->slot_of[i] = (uint16_t) i;
+	}
+	session->oldest_text = session->summed_text = pfs_load(&session->thread->text_next);
+	session->decided = 0;
 }
 
-static int32_t
-free_stack_place(PfsSession *session)
+/* What consumers and the thread's switches say of statements that start or end now. */
+PFS_COLD void
+pfs_session_decide(PfsSession *session, uint64_t changes)
 {
-	if (pfs_unlikely(session->slots_of != session->thread->thread_id))
-		take_over_slots(session);
-	if (pfs_unlikely(!pfs_thread_has_statements(session->arena, session->thread)))
-		return -1;
-	for (uint32_t i = 0; i < session->arena->sizes.statement_stack; i++)
-		if (!session->place_used[i])
-			return (int32_t) i;
+	uint32_t	gate = pfs_load(&session->arena->gate);
+	bool		history = pfs_load(&session->thread->history) != 0;
+
+	session->decided = changes;
+	session->shows = (gate & PFS_WANTS(STATEMENTS_CURRENT)) != 0;
+	session->times_cpu = (gate & PFS_WANTS(STATEMENTS_CPU)) != 0;
+	session->flags = (gate & PFS_WANTS(THREAD)) != 0 ? 0 : PFS_RECORD_GLOBAL;
+	if (history && (gate & PFS_WANTS(STATEMENTS_HISTORY)) != 0 &&
+		session->arena->sizes.statements_history > 0)
+		session->flags |= PFS_RECORD_HISTORY;
+	if (history && (gate & PFS_WANTS(STATEMENTS_HISTORY_LONG)) != 0 &&
+		session->arena->sizes.statements_history_long > 0)
+		session->flags |= PFS_RECORD_LONG;
+}
+
+/* The reset counter's part of what pfs_session_decided returns. */
+static inline uint32_t
+epoch_of(uint64_t changes)
+{
+	return (uint32_t) (changes >> 32);
+}
+
+_Static_assert(offsetof(PfsArena, reset_now) == offsetof(PfsArena, changes) + 4 &&
+			   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the upper half");
+
+/* --- a place in the journal --- */
+
+/* A free place of the stack, -1 = none. */
+static inline int32_t
+free_place(const PfsSession *session)
+{
+	for (uint32_t i = 0; i < PFS_LENGTH(session->free_places); i++)
+		if (pfs_likely(session->free_places[i] != 0))
+			return (int32_t) (64 * i) + __builtin_ctzll(session->free_places[i]);
 	return -1;
 }
 
-/* Takes the statement's slot out of the table, under the lock: it may be written again. */
-static void
-hide(PfsSession *session, const PfsStatement *statement)
+/* Gives the statement its place in the thread's stack, and so the memory for its record. */
+static inline void
+place_record(PfsSession *session, PfsStatement *statement)
 {
-	uint32_t   *shown = &pfs_thread_shown(session->arena, session->thread)[statement->place];
+	int32_t		place = pfs_unlikely(statement->silent) ? -1 : free_place(session);
 
-	if (pfs_likely(pfs_load(shown) != statement->slot) || !pfs_enter_recording(session))
+	statement->place = place;
+	statement->record = &statement->own_record;
+	if (pfs_unlikely(place < 0))
 		return;
-	pfs_seq_write_begin(&session->thread->seq);
-	pfs_store(shown, PFS_NO_SLOT);
-	pfs_seq_write_end(&session->thread->seq);
-	pfs_leave_recording(session);
+	session->free_places[place / 64] &= ~(UINT64_C(1) << place % 64);
+	statement->record = pfs_journal_records(session->arena, session->thread) + session->slot_of[place];
 }
 
-/* Gives the statement its place in the thread's stack, and so the memory for its event. */
-static void
-place_event(PfsSession *session, PfsStatement *statement)
+/* Takes the statement's slot out of the table: it may be written again. */
+static inline void
+hide(PfsSession *session, const PfsStatement *statement)
 {
-	statement->place = free_stack_place(session);
-	statement->event = &statement->own_event;
-	if (statement->place < 0)
-		return;
-	session->place_used[statement->place] = 1;
-	statement->slot = session->free_slot[statement->place];
-	statement->event = pfs_thread_statement(session->arena, session->thread, statement->slot);
-	hide(session, statement);
+	if (statement->place >= 0)
+		pfs_store(&pfs_journal_open(session->arena, session->thread)[statement->place], PFS_NO_SLOT);
 }
 
 /* The parent is the transaction if that began inside the parent statement, or if there is none. */
-static void
+static inline void
 set_nesting(const PfsSession *session, PfsStatement *statement)
 {
-	PfsEventHead *head = &statement->event->head;
+	PfsStatementRecord *record = statement->record;
 	const PfsTransaction *transaction = &session->transaction;
 	const PfsStatement *parent = statement->parent;
 	uint64_t	id = 0;
-	uint8_t		type = PFS_NESTING_NONE;
 
-	while (parent != NULL && !parent->recorded)
+	while (pfs_unlikely(parent != NULL) && !parent->recorded)
 		parent = parent->parent;
 	if (parent != NULL)
 	{
-		id = parent->event->head.event_id;
-		type = PFS_NESTING_STATEMENT;
+		id = parent->record->event_id;
+		pfs_store(&record->used, record->used | PFS_RECORD_IN_STATEMENT);
 	}
 	if (transaction->open && transaction->recorded && transaction->event->head.event_id > id)
 	{
 		id = transaction->event->head.event_id;
-		type = PFS_NESTING_TRANSACTION;
+		pfs_store(&record->used, (record->used & ~PFS_RECORD_IN_STATEMENT) | PFS_RECORD_IN_TRANSACTION);
 	}
-	pfs_store(&head->nesting_event_id, id);
-	pfs_store(&head->nesting_type, type);
+	pfs_store(&record->nesting_event_id, id);
 }
 
-/* Gives the statement its event id. */
-static void
-begin_event(PfsSession *session, PfsStatement *statement, uint32_t gate)
+/* Gives the statement its event id.  The number is the first to be written: see pfs_journal_read_open. */
+static inline void
+begin_event(PfsSession *session, PfsStatement *statement)
 {
-	PfsThread  *thread = session->thread;
+	uint64_t	id;
 
-	statement->recorded = false;
-	pfs_store(&statement->event->head.event_id, 0);
-	if ((gate & PFS_WANTS(STATEMENTS_CURRENT)) == 0)
-		return;
-	if (statement->place < 0)
+	statement->recorded = session->shows && statement->place >= 0;
+	if (pfs_unlikely(!statement->recorded))
+		pfs_store(&statement->record->event_id, 0);
+	else if (pfs_unlikely(session->promised_event != 0) && statement->parent == NULL)
 	{
-		if (pfs_thread_has_statements(session->arena, thread))
-			pfs_lose(session->arena, PFS_LOSS_NESTED);
-		return;
-	}
-	statement->recorded = true;
-	if (session->promised_event != 0 && statement->parent == NULL)
-	{
-		pfs_store(&statement->event->head.event_id, session->promised_event);
+		pfs_store(&statement->record->event_id, session->promised_event);
 		session->promised_event = 0;
 	}
 	else
 	{
-		pfs_add(&thread->event_id, 1);
-		pfs_store(&statement->event->head.event_id, pfs_load(&thread->event_id));
+		id = pfs_next_number(&session->thread->event_id);
+		pfs_store(&statement->record->event_id, id);
 	}
-	set_nesting(session, statement);
-}
-
-/*
- * The slot is shown nowhere until it is published, so no sequence lock is needed; single words
- * are stored atomically because a reader may still look at the event that was here before.
- */
-static void
-fill_event(const PfsSession *session, PfsStatementEvent *event, uint32_t class, bool timed,
-		   PfsTicks start)
-{
-	const PfsThread *thread = session->thread;
-
-	pfs_store(&event->head.thread_id, thread->thread_id);
-	pfs_store(&event->head.end_event_id, 0);
-	pfs_store(&event->head.timer_start, start);
-	pfs_store(&event->head.timer_end, 0);
-	pfs_store(&event->head.timer_wait, 0);
-	pfs_store(&event->head.state, PFS_EVENT_RUNNING);
-	pfs_store(&event->head.timed, timed);
-	pfs_store(&event->head.encoding, (uint8_t) thread->encoding);
-	pfs_store(&event->head.user, thread->user);
-	pfs_store(&event->query_id, 0);
-	pfs_store(&event->used, 0);
-	pfs_store(&event->digest, PFS_DIGEST_NONE);
-	pfs_store(&event->sqlstate, 0);
-	pfs_store(&event->schema, 0);
-	pfs_store(&event->object, 0);
-	pfs_store(&event->text_length, 0);
-	pfs_store(&event->message_length, 0);
-	pfs_store(&event->role, 0);
-	pfs_store(&event->class, (uint16_t) class);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 uint64_t
@@ -187,117 +170,299 @@ pfs_statement_promise(PfsSession *session)
 	return session->promised_statement;
 }
 
-PFS_HOT PfsStatement *
-pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
+static inline uint64_t
+take_statement_id(PfsSession *session, bool top)
 {
-	PfsInstrument *instrument = pfs_statement_instrument(session->arena, class);
-	uint32_t	gate = pfs_load(&session->arena->gate);
-	PfsStatement *statement;
-	PfsStatement *parent = session->running;
+	uint64_t	id = session->promised_statement;
 
-	if (!pfs_load(&instrument->enabled))
-		return NULL;
-	statement = free_place(session);
-	if (pfs_unlikely(statement == NULL))
+	if (pfs_likely(id == 0) || !top)
+		return next_statement_id(session);
+	session->promised_statement = 0;
+	return id;
+}
+
+/* Adds it to the list of those that are open. */
+static inline PfsStatement *
+take_statement(PfsSession *session)
+{
+	PfsStatement *statement;
+
+	if (pfs_unlikely(session->slots_of != session->thread->thread_id))
+		take_over_journal(session);
+	statement = session->free;
+	if (pfs_unlikely(statement == NULL || !pfs_thread_has_statements(session->arena, session->thread)))
 	{
 		pfs_lose(session->arena, PFS_LOSS_FRAMES);
 		return NULL;
 	}
+	session->free = statement->older;
+	statement->older = session->newest;
+	statement->newer = NULL;
+	if (session->newest != NULL)
+		session->newest->newer = statement;
+	session->newest = statement;
 	session->open++;
-	statement->in_use = true;
-	statement->parent = parent;
-	statement->children = 0;
-	if (parent != NULL)
-		parent->children++;
-	statement->on_stage_since = start;
-	statement->scope = (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL;
-	statement->wants_digest = (gate & PFS_WANTS(DIGEST)) != 0;
-	statement->host_query = NULL;
-	statement->host_caller = NULL;
-	statement->host_flags = 0;
-	statement->host_rows = statement->host_broken_rows = 0;
-	statement->cpu = 0;
-	if (pfs_unlikely((gate & PFS_WANTS(STATEMENTS_CPU)) != 0))
-		statement->cpu = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	statement->waits.used = statement->waits.last = 0;
-	place_event(session, statement);
-	fill_event(session, statement->event, class, pfs_load(&instrument->timed) != 0, start);
-	pfs_store(&statement->event->level,
-			  parent != NULL ? (uint16_t) (parent->event->level + 1) : (uint16_t) 0);
-	if (parent == NULL && session->promised_statement != 0)
+	return statement;
+}
+
+bool
+pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class, uint64_t query_id,
+				  uint32_t digest)
+{
+	PfsInstrument *instrument = pfs_statement_instrument(session->arena, class);
+
+	pfs_session_decided(session);
+	*template = (PfsTemplate)
 	{
-		pfs_store(&statement->event->statement_id, session->promised_statement);
-		session->promised_statement = 0;
+		.query_id = query_id,.digest = digest,
+			.digest_generation = pfs_load(&session->arena->digest_generation),
+			.class = (uint16_t) class,
+			.used = session->flags | (pfs_load(&instrument->timed) ? PFS_RECORD_TIMED : 0)
+	};
+	return pfs_load(&instrument->enabled) != 0;
+}
+
+PFS_HOT PfsStatement *
+pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silent, PfsStatement *parent,
+					PfsTicks start)
+{
+	PfsStatement *statement = take_statement(session);
+	PfsStatementRecord *record;
+	uint64_t	changes = pfs_session_decided(session);
+
+	if (pfs_unlikely(statement == NULL))
+		return NULL;
+	memset(&statement->held, 0, offsetof(PfsStatement, host_base) - offsetof(PfsStatement, held));
+	statement->in_use = true;
+	statement->silent = silent;
+	statement->parent = parent;
+	statement->since = start;
+	statement->waits.used = statement->waits.last = 0;
+	if (pfs_unlikely(session->times_cpu))
+		statement->cpu = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	place_record(session, statement);
+	record = statement->record;
+	begin_event(session, statement);
+	pfs_store(&record->epoch, epoch_of(changes));
+	pfs_store(&record->start, start);
+	pfs_store(&record->statement_id, take_statement_id(session, parent == NULL));
+	memcpy(&record->query_id, template, sizeof(*template));
+	pfs_store(&record->schema, session->schema);
+	pfs_store(&record->role, session->role);
+	pfs_store(&record->text_length, 0);
+	if (pfs_unlikely(parent != NULL))
+	{
+		parent->children++;
+		pfs_store(&record->level, (uint16_t) (parent->record->level + 1));
 	}
-	else
-		pfs_store(&statement->event->statement_id, next_statement_id(session));
-	begin_event(session, statement, gate);
-	if (parent == NULL && session->waits.used > 0)
+	if (pfs_likely(statement->recorded))
+		set_nesting(session, statement);
+	if (pfs_unlikely(session->waits.used > 0) && parent == NULL)
 		pfs_wait_adopt(session, statement);
 	return statement;
+}
+
+PfsStatement *
+pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
+{
+	PfsTemplate template;
+
+	return pfs_template_make(session, &template, class, 0, PFS_DIGEST_NONE)
+		? pfs_statement_begin(session, &template, false, session->running, start) : NULL;
+}
+
+/* --- texts --- */
+
+/* The open statement whose text stands furthest back. */
+static PfsStatement *
+oldest_text(PfsSession *session)
+{
+	uint32_t	next = (uint32_t) pfs_load(&session->thread->text_next);
+	PfsStatement *oldest = NULL;
+
+	PFS_EACH_OPEN(session, statement)
+	{
+		if (statement->record->text_length > 0 &&
+			(oldest == NULL || next - statement->record->text > next - oldest->record->text))
+			oldest = statement;
+	}
+	return oldest;
+}
+
+/* A text stands at another place now: for all open statements that have it. */
+static void
+move_text(PfsSession *session, uint32_t from, uint32_t to)
+{
+	PFS_EACH_OPEN(session, statement)
+	{
+		if (statement->record->text_length > 0 && statement->record->text == from)
+			pfs_store_release(&statement->record->text, to);	/* when it is there */
+	}
+}
+
+/* Writes texts of open statements again that would not be fresh any more "length" bytes later. */
+static PFS_COLD void
+keep_open_texts(PfsSession *session, uint32_t length)
+{
+	const PfsArena *arena = session->arena;
+	PfsThread  *thread = session->thread;
+
+	pfs_statement_sum(session); /* they may take the place of texts that it needs */
+	for (uint32_t i = 0; i <= arena->sizes.statement_stack; i++)
+	{
+		PfsStatement *statement = oldest_text(session);
+		PfsStatementRecord *record;
+		const char *from;
+		uint64_t	position,
+					next = pfs_load(&thread->text_next);
+		uint32_t	bytes;
+		char	   *to;
+
+		session->summed_text = next;
+		session->oldest_text = statement == NULL ? next
+			: next - (uint32_t) ((uint32_t) next - statement->record->text);
+		if (statement == NULL || next + length - session->oldest_text <=
+			arena->journal_texts - arena->journal_text_share)
+			return;
+		record = statement->record;
+		from = pfs_journal_texts(arena, thread) + (record->text & (arena->journal_texts - 1));
+		bytes = pfs_min(record->text_length, arena->sizes.sql_text_length);
+		to = pfs_journal_text_room(arena, thread, bytes, &position);
+		for (uint32_t b = 0; b < bytes; b++)	/* it may overlap what is behind it */
+			pfs_store(&to[b], pfs_load(&from[b]));
+		move_text(session, record->text, (uint32_t) position);
+	}
+}
+
+/*
+ * Room for a text.  Before it takes their place, texts of open statements are written again, and statements that
+ * have ended are summed: an open one has its text not more than journal_texts - journal_text_share back,
+ * and not more than journal_text_share is written between its end and its sum.
+ */
+static char *
+room_for_text(PfsSession *session, uint32_t length, uint64_t *position)
+{
+	const PfsArena *arena = session->arena;
+	uint32_t	longest = arena->sizes.sql_text_length + PFS_MESSAGE_LENGTH;
+	uint64_t	next = pfs_load(&session->thread->text_next);
+
+	if (pfs_unlikely(next + 2 * longest - session->summed_text > arena->journal_text_share))
+		pfs_statement_sum(session);
+	if (pfs_unlikely(next + 2 * longest - session->oldest_text >
+					 arena->journal_texts - arena->journal_text_share))
+		keep_open_texts(session, 2 * longest);
+	return pfs_journal_text_room(arena, session->thread, length, position);
+}
+
+static inline void
+put_text(PfsSession *session, PfsStatement *statement, uint64_t position, uint32_t length)
+{
+	pfs_store(&statement->record->text, (uint32_t) position);
+	pfs_store(&statement->record->text_length, length);
+	if (pfs_unlikely(position < session->oldest_text))
+		session->oldest_text = position;
+}
+
+static PFS_COLD uint64_t
+write_text(PfsSession *session, const char *text, uint32_t length)
+{
+	uint64_t	position;
+	char	   *room = room_for_text(session, length, &position);
+
+	pfs_copy_bytes(room, text, length);
+	return position;
 }
 
 PFS_HOT void
 pfs_statement_text_set(PfsSession *session, PfsStatement *statement, uint32_t role,
 					   const char *text, size_t length)
 {
-	if (statement->place < 0)
-		return;
-	length = pfs_min(length, (size_t) session->arena->sizes.sql_text_length);
-	pfs_copy_bytes(pfs_statement_text(statement->event), text, length);
-	pfs_store(&statement->event->text_length, (uint32_t) length);
-	pfs_store(&statement->event->role, role);
+	uint32_t	bytes = (uint32_t) pfs_min(length, (size_t) session->arena->sizes.sql_text_length);
+
+	pfs_store(&statement->record->text_length, 0);	/* till it is there */
+	put_text(session, statement, write_text(session, text, bytes), bytes);
+	pfs_store(&statement->record->role, role);
+}
+
+PFS_HOT void
+pfs_statement_text_refer(PfsSession *session, PfsStatement *statement, const char *text, uint32_t length,
+						 uint64_t *position)
+{
+	if (pfs_unlikely(!pfs_journal_text_is_fresh(session->arena, session->thread, *position)))
+		*position = write_text(session, text, length);
+	put_text(session, statement, *position, length);
 }
 
 void
-pfs_statement_message_set(PfsSession *session, PfsStatement *statement, const char *message,
-						  size_t length)
+pfs_statement_text_share(PfsStatement *statement, const PfsStatement *of)
 {
-	if (statement->place < 0)
-		return;
-	length = pfs_min(length, (size_t) PFS_MESSAGE_LENGTH);
-	pfs_copy_bytes(pfs_statement_text(statement->event) + session->arena->sizes.sql_text_length,
-				   message, length);
-	pfs_store(&statement->event->message_length, (uint32_t) length);
+	pfs_store(&statement->record->text, of->record->text);
+	pfs_store(&statement->record->text_length, of->record->text_length);
+	pfs_store(&statement->record->role, of->record->role);
+}
+
+const char *
+pfs_statement_text(const PfsSession *session, const PfsStatement *statement, size_t *length)
+{
+	const PfsArena *arena = session->arena;
+	uint32_t	place = statement->record->text & (arena->journal_texts - 1);
+
+	*length = pfs_journal_text_left(arena, session->thread, statement->record->text,
+									statement->record->text_length, arena->sizes.sql_text_length);
+	return pfs_journal_texts(arena, session->thread) + place;
+}
+
+void
+pfs_statement_fail(PfsSession *session, PfsStatement *statement, uint32_t sqlstate, const char *message,
+				   size_t length)
+{
+	PfsStatementRecord *record = statement->record;
+	uint64_t	position = 0;
+
+	length = message == NULL || statement->place < 0 ? 0 : pfs_min(length, (size_t) PFS_MESSAGE_LENGTH);
+	if (length > 0)
+		position = write_text(session, message, (uint32_t) length);
+	pfs_store(&record->sqlstate, sqlstate);
+	pfs_store(&record->message, (uint32_t) position);
+	pfs_store(&record->message_length, (uint32_t) length);
+	pfs_store(&record->used, record->used | PFS_RECORD_FAILED);
 }
 
 void
 pfs_statement_unlist(PfsStatement *statement)
 {
 	statement->recorded = false;
-	pfs_store(&statement->event->head.event_id, 0);
+	pfs_store(&statement->record->event_id, 0);
 }
 
 PFS_HOT void
 pfs_statement_publish(PfsSession *session, PfsStatement *statement)
 {
-	PfsThread  *thread = session->thread;
-
-	if (!statement->recorded || !pfs_enter_recording(session))
-		return;
-	pfs_store(&statement->event->head.epoch, pfs_load_acquire(&session->arena->reset_now));
-	pfs_seq_write_begin(&thread->seq);
-	pfs_store(&pfs_thread_shown(session->arena, thread)[statement->place], statement->slot);
-	pfs_seq_write_end(&thread->seq);
-	pfs_leave_recording(session);
+	if (statement->recorded)
+		pfs_store_release(&pfs_journal_open(session->arena, session->thread)[statement->place],
+						  session->slot_of[statement->place]);
 }
 
 bool
 pfs_statement_refine(PfsSession *session, PfsStatement *statement, uint32_t class)
 {
 	PfsInstrument *instrument = pfs_statement_instrument(session->arena, class);
+	PfsStatementRecord *record = statement->record;
 
 	if (!pfs_load(&instrument->enabled))
 	{
 		pfs_statement_drop(session, statement);
 		return false;
 	}
-	pfs_store(&statement->event->class, (uint16_t) class);
-	pfs_store(&statement->event->head.timed, pfs_load(&instrument->timed));
+	pfs_store(&record->class, (uint16_t) class);
+	pfs_store(&record->used, (record->used & ~PFS_RECORD_TIMED) |
+			  (pfs_load(&instrument->timed) ? PFS_RECORD_TIMED : 0));
 	return true;
 }
 
-/* On stage: the processor's time when it began, later by its pauses.  Off stage: the time used. */
+/* --- time --- */
+
+/* While it runs: the processor's time when it began, later by its pauses.  Else: the time used. */
 static inline void
 turn_cpu(PfsStatement *statement)
 {
@@ -308,28 +473,28 @@ turn_cpu(PfsStatement *statement)
 void
 pfs_statement_resume(PfsStatement *statement, PfsTicks now)
 {
-	if (statement->on_stage_since != 0)
+	if (statement->since != 0)
 		return;
-	statement->on_stage_since = now;
+	statement->since = now;
 	turn_cpu(statement);
 }
 
 PFS_HOT void
 pfs_statement_pause(PfsStatement *statement, PfsTicks now)
 {
-	PfsEventHead *head = &statement->event->head;
-
-	if (statement->on_stage_since == 0)
+	if (statement->since == 0)
 		return;
-	if (now > statement->on_stage_since)
-		pfs_store(&head->timer_wait, head->timer_wait + now - statement->on_stage_since);
-	pfs_store(&head->timer_end, pfs_max(now, head->timer_start));
-	statement->on_stage_since = 0;
+	if (now > statement->since)
+		statement->spent += now - statement->since;
+	statement->paused_at = pfs_max(now, statement->record->start);
+	statement->since = 0;
 	turn_cpu(statement);
 }
 
+/* --- the end --- */
+
 /* A cursor may outlive the statement that opened it: its parent is then the next one up. */
-static void
+static PFS_COLD void
 adopt_children(PfsSession *session, PfsStatement *statement)
 {
 	PFS_EACH_OPEN(session, child)
@@ -342,11 +507,11 @@ adopt_children(PfsSession *session, PfsStatement *statement)
 	}
 }
 
-static void
+static inline void
 release(PfsSession *session, PfsStatement *statement)
 {
-	if (statement->place >= 0)
-		session->place_used[statement->place] = 0;
+	if (pfs_likely(statement->place >= 0))
+		session->free_places[statement->place / 64] |= UINT64_C(1) << statement->place % 64;
 	statement->in_use = false;
 	session->open--;
 	if (session->running == statement)
@@ -355,111 +520,132 @@ release(PfsSession *session, PfsStatement *statement)
 		adopt_children(session, statement);
 	if (statement->parent != NULL)
 		statement->parent->children--;
+	if (statement->newer != NULL)
+		statement->newer->older = statement->older;
+	else
+		session->newest = statement->older;
+	if (statement->older != NULL)
+		statement->older->newer = statement->newer;
+	if (pfs_likely(!statement->held))
+		pfs_statement_let_go(session, statement);
+}
+
+void
+pfs_statement_let_go(PfsSession *session, PfsStatement *statement)
+{
+	statement->held = false;
+	if (statement->in_use)
+		return;
+	statement->older = session->free;
+	session->free = statement;
 }
 
 void
 pfs_statement_drop(PfsSession *session, PfsStatement *statement)
 {
-	if (statement->place >= 0)
-		hide(session, statement);
+	hide(session, statement);
 	if (statement->recorded)
-		pfs_transaction_forget_parent(session, statement->event->head.event_id);
+		pfs_transaction_forget_parent(session, statement->record->event_id);
 	release(session, statement);
 }
 
-/* Everything a summary wants to know of the event. */
-static void
-finish_event(PfsSession *session, PfsStatement *statement, PfsTicks end)
-{
-	PfsStatementEvent *event = statement->event;
-
-	if (statement->on_stage_since != 0)
-		pfs_statement_pause(statement, end);
-	if (!event->head.timed)
-		pfs_store(&event->head.timer_wait, 0);
-	else if (event->head.timer_wait == 0)
-		pfs_store(&event->head.timer_wait, 1);	/* ended within one tick: still a timed event */
-	if (pfs_unlikely(statement->cpu != 0))
-		pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, pfs_ns_to_ticks(statement->cpu));
-}
-
-/* True: the statement may be worth a sample of its digest. */
-static bool
-summarise(PfsSession *session, PfsStatement *statement, unsigned bucket)
-{
-	PfsStatementEvent *event = statement->event;
-	uint32_t	class = event->class;
-	PfsStatementCell *cell = pfs_cell(session->arena, session->thread, statement->scope,
-									  PFS_FAMILY_STATEMENTS,
-									  class < session->arena->sizes.statement_classes ? class : 0,
-									  sizeof(*cell));
-
-	if (pfs_likely(cell != NULL))
-		pfs_statement_stat_add(&cell->stat, event->head.timer_wait, event->counter, event->used);
-	if (event->head.timed)
-		pfs_add(&pfs_histogram_cell(session->arena, session->thread)[bucket], 1);
-	return event->digest != PFS_DIGEST_NONE &&
-		pfs_digest_add(session->arena, session->thread, event->digest, event->query_id, event,
-					   bucket);
-}
-
-/* The event is over: it enters the histories, and leaves the stack unless it is the last top one. */
-static void
-retire_event(PfsSession *session, PfsStatement *statement)
+/*
+ * The record joins those that have ended: its slot changes places with the oldest one.  A statement
+ * without a slot is copied to that.
+ */
+static inline void
+append(PfsSession *session, PfsStatement *statement)
 {
 	PfsArena   *arena = session->arena;
 	PfsThread  *thread = session->thread;
-	PfsEventHead *head = &statement->event->head;
+	uint64_t	number = pfs_load(&thread->ended) + 1;
+	uint16_t   *place = &pfs_journal_order(arena, thread)[number & (arena->journal_ring - 1)];
+	uint32_t	oldest = pfs_load(place);
 
-	pfs_store(&head->end_event_id, pfs_load(&thread->event_id));
-	pfs_store(&head->epoch, pfs_load_acquire(&arena->reset_now));
-	pfs_store(&head->state, PFS_EVENT_ENDED);
-	session->free_slot[statement->place] =
-		pfs_history_statement(session, statement->event, statement->slot, pfs_load(&arena->gate));
-	pfs_store(&pfs_thread_shown(arena, thread)[statement->place],
-			  statement->event->level == 0 && statement->place == 0 ? statement->slot : PFS_NO_SLOT);
+	if (pfs_unlikely(oldest >= pfs_journal_slots(arena)))
+		oldest = arena->sizes.statement_stack;	/* damaged */
+	if (pfs_likely(statement->place >= 0))
+	{
+		pfs_store(place, session->slot_of[statement->place]);
+		session->slot_of[statement->place] = (uint16_t) oldest;
+	}
+	else
+		pfs_record_copy(pfs_journal_records(arena, thread) + oldest, statement->record);
+	pfs_store_release(&thread->ended, number);
+	hide(session, statement);
+	/* whatever is written to the slot of the oldest comes after its number is gone */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static PFS_COLD void
+hand_over_waits(PfsSession *session, PfsStatement *statement)
+{
+	if (!pfs_enter_recording(session))
+		return;
+	pfs_seq_write_begin(&session->thread->seq);
+	pfs_wait_hand_over(session, statement);
+	pfs_seq_write_end(&session->thread->seq);
+	pfs_leave_recording(session);
+}
+
+/*
+ * A statement that makes no row, among others that do: it is summed at once, so that it does not push theirs
+ * out of the history.  False: not now.
+ */
+static PFS_COLD bool
+end_without_row(PfsSession *session, const PfsStatement *statement)
+{
+	if (statement->silent)
+		return true;
+	if (statement->place < 0 && session->shows)
+		pfs_lose(session->arena, PFS_LOSS_NESTED);
+	if ((session->flags & PFS_RECORD_HISTORY) == 0 || session->busy || !pfs_enter_recording(session))
+		return false;
+	pfs_sum_record(session->arena, session->thread, statement->record, &session->statements_long);
+	hide(session, statement);
+	pfs_leave_recording(session);
+	return true;
 }
 
 PFS_HOT void
 pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 {
-	PfsArena   *arena = session->arena;
 	PfsThread  *thread = session->thread;
-	PfsStatementEvent *event = statement->event;
-	unsigned	bucket;
-	bool		sample;
+	PfsStatementRecord *record = statement->record;
+	uint32_t	epoch = epoch_of(pfs_session_decided(session));
 
-	if (!pfs_enter_recording(session))
-	{
-		release(session, statement);
-		return;
-	}
-	pfs_seq_write_begin(&thread->seq);
-	finish_event(session, statement, end);
-	if (statement->waits.used > 0)
-		pfs_wait_hand_over(session, statement);
-	bucket = pfs_bucket_of(event->head.timer_wait);
-	sample = summarise(session, statement, bucket);
-	if (statement->recorded)
-		retire_event(session, statement);
-	pfs_seq_write_end(&thread->seq);
-	if (pfs_unlikely(sample) && event->digest > PFS_DIGEST_OTHERS && statement->place >= 0)
-		pfs_digest_sample(arena, event->digest, pfs_statement_text(event), pfs_text_length(arena, event),
-						  event->head.timer_wait, event->head.timer_end);
-	pfs_leave_recording(session);
+	if (pfs_likely(statement->since != 0))
+		pfs_statement_pause(statement, end);
+	pfs_store(&record->end, statement->paused_at);
+	/* ended within one tick: still a timed event */
+	pfs_store(&record->wait, (record->used & PFS_RECORD_TIMED) == 0 ? 0
+			  : pfs_max(statement->spent, (PfsTicks) 1));
+	if (pfs_unlikely(statement->cpu != 0))
+		pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, pfs_ns_to_ticks(statement->cpu));
+	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
+	pfs_store(&record->epoch, epoch);
+	if (pfs_unlikely(((record->used ^ session->flags) & (PFS_RECORD_HISTORY | PFS_RECORD_LONG)) != 0))
+		pfs_store(&record->used, (record->used & ~(PFS_RECORD_HISTORY | PFS_RECORD_LONG)) |
+				  (session->flags & (PFS_RECORD_HISTORY | PFS_RECORD_LONG)));
+	if (pfs_unlikely(statement->waits.used > 0))
+		hand_over_waits(session, statement);
+	if (pfs_unlikely(record->digest == PFS_DIGEST_OTHERS && record->query_id != 0 && !statement->silent))
+		pfs_lose(session->arena, PFS_LOSS_DIGEST);
+	if (pfs_likely(statement->recorded) || !end_without_row(session, statement))
+		append(session, statement);
 	release(session, statement);
+	if (pfs_unlikely(pfs_load(&thread->ended) - pfs_load(&thread->summed) >= PFS_UNSUMMED))
+		pfs_statement_sum(session);
 }
 
-/* Remembers where a class is counted; what was remembered for an older state is void. */
-static void
-remember_tally(PfsSession *session, uint32_t class, PfsStatementCell *cell, uint64_t changes)
+__attribute__((noinline)) void
+pfs_statement_sum(PfsSession *session)
 {
-	if (session->slots_of != session->thread->thread_id)
-		take_over_slots(session);
-	if (session->tally_changes != changes)
-		memset(session->tally_count, 0, sizeof(session->tally_count));
-	session->tally_changes = changes;
-	session->tally_count[class] = &cell->stat.timer.count;
+	if (!pfs_enter_recording(session))
+		return;
+	pfs_sum_journal(session->arena, session->thread, &session->statements_long);
+	session->summed_text = pfs_load(&session->thread->text_next);
+	pfs_leave_recording(session);
 }
 
 void
@@ -474,20 +660,62 @@ pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait)
 
 	if (!pfs_load(&instrument->enabled) || !pfs_enter_recording(session))
 		return;
-	cell = pfs_cell(session->arena, thread,
-					(gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL,
-					PFS_FAMILY_STATEMENTS, class, sizeof(*cell));
-	if (cell != NULL && (wait == 0 || !pfs_load(&instrument->timed)))
+	pfs_sum_older(session->arena, thread, epoch_of(changes), &session->statements_long);
+	cell = pfs_cell_at(session->arena, thread,
+					   (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL,
+					   PFS_FAMILY_STATEMENTS, class, sizeof(*cell), epoch_of(changes));
+	if (cell != NULL)
 	{
-		pfs_add(&cell->stat.timer.count, 1);
-		if (class < PFS_TALLY_CLASSES && changes == pfs_load(&session->arena->changes))
-			remember_tally(session, class, cell, changes);
+		pfs_seq_write_begin(&cell->head.seq);
+		pfs_timer_stat_add(&cell->stat.timer, pfs_load(&instrument->timed) ? wait : 0);
+		pfs_seq_write_end(&cell->head.seq);
 	}
-	else if (cell != NULL)
+	pfs_leave_recording(session);
+}
+
+void
+pfs_answers_sum(PfsArena *arena, PfsThread *thread)
+{
+	for (uint32_t i = 0; i < PFS_ANSWERS; i++)
 	{
-		pfs_seq_write_begin(&thread->seq);
-		pfs_timer_stat_add(&cell->stat.timer, wait);
-		pfs_seq_write_end(&thread->seq);
+		uint32_t	count = pfs_load(&thread->answered[i]);
+		PfsStatementCell *cell = count == 0 ? NULL
+			: pfs_cell_at(arena, thread, pfs_load(&thread->answered_scope) % PFS_SCOPES,
+						  PFS_FAMILY_STATEMENTS, pfs_answer_class(arena, i),
+						  sizeof(*cell), pfs_load(&thread->answered_epoch));
+
+		if (cell == NULL)
+		{
+			pfs_store(&thread->answered[i], 0); /* a lost cell is counted */
+			continue;
+		}
+		pfs_seq_write_begin(&cell->head.seq);
+		pfs_add(&cell->stat.timer.count, count);
+		pfs_store(&thread->answered[i], 0);
+		pfs_seq_write_end(&cell->head.seq);
+	}
+}
+
+PFS_COLD void
+pfs_answers_decide(PfsSession *session, uint64_t changes)
+{
+	PfsArena   *arena = session->arena;
+	PfsThread  *thread = session->thread;
+	uint32_t	gate = pfs_load(&arena->gate);
+	bool		wanted = pfs_wants(session, PFS_GATE_STATEMENTS);
+
+	if (!pfs_enter_recording(session))
+		return;
+	session->answers_decided = changes;
+	pfs_answers_sum(arena, thread);
+	pfs_store(&thread->answered_epoch, epoch_of(changes));
+	pfs_store(&thread->answered_scope, (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL);
+	for (uint32_t i = 0; i < PFS_ANSWERS; i++)
+	{
+		const PfsInstrument *instrument = pfs_statement_instrument(arena, pfs_answer_class(arena, i));
+
+		session->answers[i] = !wanted || !pfs_load(&instrument->enabled) ? PFS_ANSWER_UNWANTED
+			: pfs_load(&instrument->timed) ? PFS_ANSWER_TIMED : PFS_ANSWER_COUNTED;
 	}
 	pfs_leave_recording(session);
 }

@@ -6,7 +6,10 @@
  * hooks.  None of them fails, blocks, allocates or changes errno: what cannot be recorded is
  * counted in a loss counter.  A statement goes through
  *
- *		open -> [text, digest, refine] -> [leave -> enter]* -> close | drop
+ *		open -> [text, digest, refine] -> publish -> [pause -> resume]* -> close | drop
+ *
+ * It is a record of the thread's journal (journal.h) from the beginning; to close it means to publish the
+ * record's number.  The summaries get it later (summing.h).
  *
  * Statements may be open side by side (cursors), so they form no strict stack; which of them is
  * "running", i.e. the parent of what starts now, is said by enter and leave.
@@ -15,13 +18,13 @@
 #define PFS_STATEMENT_H
 
 #include "core/digest.h"
+#include "core/journal.h"
 #include "core/setup.h"
 #include "core/thread.h"
 #include "core/timer.h"
 
 #define PFS_OPEN_STATEMENTS 512
 #define PFS_STACK_MAX 256
-#define PFS_TALLY_CLASSES 16	/* the first classes, which may be tallied */
 
 /* What one statement waited for, nested ones included. */
 #define PFS_WAIT_TOTALS 16
@@ -36,29 +39,39 @@ typedef struct PfsWaitTotals
 
 typedef struct PfsStatement
 {
-	PfsStatementEvent *event;	/* in the thread's slot, or own_event when the stack is full */
+	PfsStatementRecord *record; /* in the journal, or own_record when the stack is full */
 	struct PfsStatement *parent;	/* statement that was running when this one started */
-	PfsTicks	on_stage_since; /* 0 = off stage: suspended cursor */
-	uint64_t	cpu;			/* nanoseconds, see turn_cpu; 0: consumer is off */
-	uint32_t	children;		/* open statements whose parent this is */
-	int32_t		place;			/* in the thread's statement stack, -1 = none */
-	uint32_t	slot;			/* the thread's slot that holds event and text */
-	uint8_t		in_use;
-	uint8_t		scope;			/* PfsScope */
-	uint8_t		recorded;		/* has an event id and a row in events_statements_current */
-	uint8_t		wants_digest;
-	PfsStatementEvent own_event;
-	PfsWaitTotals waits;
-
-	/* the host's; cleared by open, otherwise ignored here */
-	void	   *host_query;		/* the query it executes */
-	struct PfsStatement *host_caller;
-	uint32_t	host_flags;
+	struct PfsStatement *older; /* of the open ones; of the free ones: the next */
+	struct PfsStatement *newer;
+	PfsTicks	since;			/* it runs since then; 0 = it does not: a suspended cursor */
+	int32_t		place;			/* in the thread's stack, -1 = none */
 	int32_t		host_level;		/* transaction nesting level at open */
 	int32_t		host_enter_level;	/* and when it last went on stage */
+	uint8_t		in_use;
+	uint8_t		recorded;		/* has an event id and a row in events_statements_current */
+	uint8_t		silent;			/* makes no record */
+
+	/* from here on open sets all to nothing; host_ is the host's, otherwise ignored here */
+	uint8_t		held;			/* the host still refers to it: it is not free when it has ended */
+	PfsTicks	spent;			/* ticks it ran before */
+	PfsTicks	paused_at;
+	uint64_t	cpu;			/* nanoseconds, see turn_cpu; 0: consumer is off */
+	void	   *host_query;		/* the query it executes */
+	struct PfsStatement *host_caller;
 	uint64_t	host_rows;
 	uint64_t	host_broken_rows;	/* of the run that an error broke off */
+	uint32_t	children;		/* open statements whose parent this is */
+	uint32_t	host_flags;
+	uint8_t		host_state;
+	uint8_t		host_in_call;	/* its executor or utility call is on the C stack */
+	uint8_t		host_returns;	/* rows are counted as sent ... */
+	uint8_t		host_changes;	/* ... and as affected */
+	uint8_t		host_watches;	/* its plan sorts, or may spill */
+	uint8_t		spare[3];
+
 	uint64_t	host_base[2];
+	PfsWaitTotals waits;
+	PfsStatementRecord own_record;
 } PfsStatement;
 
 typedef struct PfsTransaction
@@ -76,6 +89,13 @@ typedef struct PfsClaim
 	uint64_t	next;
 	uint64_t	end;
 } PfsClaim;
+
+/* Of the long history of statements. */
+typedef struct PfsLongClaims
+{
+	PfsClaim	rows;
+	PfsClaim	texts;
+} PfsLongClaims;
 
 /*
  * What a session remembers of a wait, so that an event touches few cache lines: valid for one state
@@ -95,18 +115,34 @@ typedef struct PfsWaitHot
 
 #define PFS_WAITS_HOT 32
 
+typedef enum PfsAnswerUse
+{
+	PFS_ANSWER_UNWANTED,
+	PFS_ANSWER_COUNTED,
+	PFS_ANSWER_TIMED
+} PfsAnswerUse;
+
 typedef struct PfsSession
 {
 	PfsArena   *arena;
 	PfsThread  *thread;			/* NULL = not attached: nothing is recorded */
+	uint64_t	decided;		/* arena->changes for which the next two are right; 0 = for none */
+	uint32_t	flags;			/* PFS_RECORD_* of the statements that start now */
+	bool		shows;			/* they make rows */
+	bool		times_cpu;		/* and their processor time is taken */
 	PfsStatement *running;		/* innermost statement on stage */
 	PfsStatement *top;			/* the host's: top-level statement while none is running, or NULL */
+	PfsStatement *newest;		/* of the open ones */
+	PfsStatement *free;
 	uint32_t	open;			/* statements open */
+	PfsRef		schema;			/* name of the present one, and ... */
+	uint32_t	role;			/* ... the present role: the host's, for statements that start */
+	uint64_t	oldest_text;	/* no open statement's text stands before this position */
+	uint64_t	summed_text;	/* where texts went when records were last summed */
 	bool		in_command;		/* the host's: the client's command has come, and is worked on */
 	bool		busy;			/* inside a recording function */
 	PfsClaim	statement_ids;
-	PfsClaim	statements_long;
-	PfsClaim	statement_texts;
+	PfsLongClaims statements_long;
 	PfsClaim	transactions_long;
 	PfsClaim	waits_long;
 	PfsClaim	lock_waits;
@@ -115,20 +151,19 @@ typedef struct PfsSession
 	uint64_t	promised_statement; /* and this statement id; 0 = none */
 	PfsWaitHot	hot[PFS_WAITS_HOT];
 	PfsTransaction transaction;
-	uint64_t	tally_changes;	/* arena->changes for which tally_count is valid */
-	uint64_t   *tally_count[PFS_TALLY_CLASSES]; /* where untimed tallies count, NULL = ask */
-	uint64_t	slots_of;		/* thread id that the two arrays below belong to */
-	uint8_t		place_used[PFS_STACK_MAX];
-	uint32_t	free_slot[PFS_STACK_MAX];	/* slot for the next statement at a place */
+	uint64_t	answers_decided;	/* arena->changes for which the next is right */
+	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
+	uint64_t	slots_of;		/* thread id that all this belongs to */
+	uint64_t	free_places[PFS_STACK_MAX / 64];	/* bits */
+	uint16_t	slot_of[PFS_STACK_MAX]; /* slot for the next record at a place */
 	PfsStatement statement[PFS_OPEN_STATEMENTS];
 } PfsSession;
 
-/* Visits the open statements; the body may close the one it looks at. */
+/* Visits the open statements, the newest first; the body may close the one it looks at. */
 #define PFS_EACH_OPEN(session, visited) \
-	for (uint32_t pfs_i = 0, pfs_left = (session)->open; \
-		 pfs_left > 0 && pfs_i < PFS_OPEN_STATEMENTS; pfs_i++) \
-		for (PfsStatement *visited = &(session)->statement[pfs_i]; \
-			 visited != NULL && visited->in_use && pfs_left-- > 0; visited = NULL)
+	for (PfsStatement *visited = (session)->newest, *pfs_next = visited != NULL ? visited->older : NULL; \
+		 visited != NULL; \
+		 visited = pfs_next, pfs_next = visited != NULL ? visited->older : NULL)
 
 #ifdef PFS_DISABLE_STATEMENT
 #define PFS_BUILT_STATEMENTS 0
@@ -183,9 +218,48 @@ pfs_leave_recording(PfsSession *session)
 }
 
 /*
- * Starts a statement of this class at this time; its parent is the running one.  NULL when the
- * class is not wanted or too many are open.  The statement is on stage, but not yet "running".
+ * What all executions of a statement share, as it stands in their records.  Good for one value of
+ * arena->changes.
  */
+typedef struct PfsTemplate
+{
+	uint64_t	query_id;
+	uint32_t	digest;
+	uint32_t	digest_generation;
+	uint16_t	class;
+	uint16_t	level;			/* of a top-level statement: 0 */
+	uint32_t	used;
+} PfsTemplate;
+
+_Static_assert(offsetof(PfsStatementRecord, used) - offsetof(PfsStatementRecord, query_id) ==
+			   offsetof(PfsTemplate, used), "copied at once");
+
+/* Arena's changes, of which the session knows what they mean for statements. */
+extern void pfs_session_decide(PfsSession *session, uint64_t changes);
+
+static inline uint64_t
+pfs_session_decided(PfsSession *session)
+{
+	uint64_t	changes = pfs_load_acquire(&session->arena->changes);
+
+	if (pfs_unlikely(changes != session->decided))
+		pfs_session_decide(session, changes);
+	return changes;
+}
+
+/* Fills in the template of a statement of this class.  False: the class is off. */
+extern bool pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class,
+							  uint64_t query_id, uint32_t digest);
+
+/*
+ * Starts a statement at this time, in this parent or in none.  NULL when too many are open.  The
+ * statement runs, but is not yet session->running.  silent: its class is off; it makes no record, and is
+ * only there so that what it executes is known to be nested, and what ends it not to be another's.
+ */
+extern PfsStatement *pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silent,
+										 PfsStatement *parent, PfsTicks start);
+
+/* The same by class; its query id and digest are not known.  NULL also when the class is off. */
 extern PfsStatement *pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start);
 
 /* Id of the next top-level statement, whose command is being worked on. */
@@ -198,9 +272,33 @@ extern uint64_t pfs_statement_promise(PfsSession *session);
 extern void pfs_statement_text_set(PfsSession *session, PfsStatement *statement, uint32_t role,
 								   const char *text, size_t length);
 
-/* Error message of a statement, cut by the host to PFS_MESSAGE_LENGTH. */
-extern void pfs_statement_message_set(PfsSession *session, PfsStatement *statement,
-									  const char *message, size_t length);
+/*
+ * The same of a text that many statements share, in the session's role: written only if *position, where it was
+ * written last, does not have it any more.
+ */
+extern void pfs_statement_text_refer(PfsSession *session, PfsStatement *statement, const char *text,
+									 uint32_t length, uint64_t *position);
+
+/* Its text is that of another open statement, whoever's text that is. */
+extern void pfs_statement_text_share(PfsStatement *statement, const PfsStatement *of);
+
+/* The routine it stands in, see names.h; 0 = none. */
+static inline void
+pfs_statement_routine_set(PfsStatement *statement, PfsRef routine)
+{
+	if (routine == 0)
+		return;
+	pfs_store(&statement->record->routine, routine);
+	pfs_store(&statement->record->used, statement->record->used | PFS_RECORD_ROUTINE);
+}
+
+/* Bytes that are kept of it, and where they are: in the journal, until the next text is written there. */
+extern const char *pfs_statement_text(const PfsSession *session, const PfsStatement *statement,
+									  size_t *length);
+
+/* The statement failed; its error message, cut by the host to PFS_MESSAGE_LENGTH; NULL = none. */
+extern void pfs_statement_fail(PfsSession *session, PfsStatement *statement, uint32_t sqlstate,
+							   const char *message, size_t length);
 
 /* Shows the statement in events_statements_current, complete with text and digest. */
 extern void pfs_statement_publish(PfsSession *session, PfsStatement *statement);
@@ -208,16 +306,20 @@ extern void pfs_statement_publish(PfsSession *session, PfsStatement *statement);
 /* The statement makes no row, it is only summed up: called between open and publish. */
 extern void pfs_statement_unlist(PfsStatement *statement);
 
+/* Adds what has ended to the summaries, see summing.h. */
+extern void pfs_statement_sum(PfsSession *session);
+
 /* The class is now known.  False: that class is off, the statement was dropped. */
 extern bool pfs_statement_refine(PfsSession *session, PfsStatement *statement, uint32_t class);
 
+/* Counters that records do not keep have no place there. */
 static inline void
 pfs_statement_set(PfsStatement *statement, PfsCounter counter, uint64_t value)
 {
-	if (value != 0)
+	if (value != 0 && (int) counter < PFS_COUNTERS_KEPT)
 	{
-		pfs_store(&statement->event->counter[counter], value);
-		pfs_store(&statement->event->used, statement->event->used | 1u << counter);
+		pfs_store(&statement->record->counter[counter], value);
+		pfs_store(&statement->record->used, statement->record->used | 1u << counter);
 	}
 }
 
@@ -225,15 +327,18 @@ static inline void
 pfs_statement_count(PfsStatement *statement, PfsCounter counter, uint64_t value)
 {
 	pfs_statement_set(statement, counter,
-					  pfs_statement_counter(statement->event, counter) + value);
+					  pfs_record_counter(statement->record, counter) + value);
 }
 
 /* A suspended statement goes on, or goes off stage again. */
 extern void pfs_statement_resume(PfsStatement *statement, PfsTicks now);
 extern void pfs_statement_pause(PfsStatement *statement, PfsTicks now);
 
-/* Ends the statement: summaries, digest, histories.  end = 0: the time of the last pause. */
+/* Ends the statement.  It ran until then, or if it does not run until it paused. */
 extern void pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end);
+
+/* The host does not refer to an ended statement any more. */
+extern void pfs_statement_let_go(PfsSession *session, PfsStatement *statement);
 
 /* Forgets the statement without counting it. */
 extern void pfs_statement_drop(PfsSession *session, PfsStatement *statement);
@@ -242,19 +347,24 @@ extern void pfs_statement_drop(PfsSession *session, PfsStatement *statement);
 extern void pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait);
 
 /*
- * Counts another untimed event of a class where the last one counted; false when that is not known
- * any more: after a reset, a change of a switch, in another thread.  One word, so consistent by
- * itself.
+ * The same for classes of which a session has an event with each statement (arena->answer_class, set by the
+ * host at start): a plain increment in the thread's first line.  The counts move to their cells when
+ * statements are summed, and when a switch changes.
  */
+extern void pfs_answers_decide(PfsSession *session, uint64_t changes);
+extern void pfs_answers_sum(PfsArena *arena, PfsThread *thread);
+
+/* False: the class is timed, and the caller tallies it. */
 static inline bool
-pfs_statement_tally_again(PfsSession *session, uint32_t class)
+pfs_answer(PfsSession *session, uint32_t answer)
 {
-	if (pfs_unlikely(session->tally_changes != pfs_load_acquire(&session->arena->changes) ||
-					 session->slots_of != session->thread->thread_id ||
-					 session->tally_count[class] == NULL))
-		return false;
-	pfs_add(session->tally_count[class], 1);
-	return true;
+	uint64_t	changes = pfs_load_acquire(&session->arena->changes);
+
+	if (pfs_unlikely(changes != session->answers_decided))
+		pfs_answers_decide(session, changes);
+	if (pfs_likely(session->answers[answer] == PFS_ANSWER_COUNTED))
+		pfs_add(&session->thread->answered[answer], 1);
+	return pfs_likely(session->answers[answer] != PFS_ANSWER_TIMED);
 }
 
 extern void pfs_transaction_open(PfsSession *session, PfsTicks start);

@@ -4,6 +4,7 @@
  */
 #include "core/table_internal.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 #include "core/digest.h"
@@ -124,19 +125,31 @@ pfs_scan_path(const PfsScan *scan, PfsText path)
 }
 
 bool
-pfs_read_thread(PfsArena *arena, PfsThread *thread, void *to, const void *from, size_t bytes)
+pfs_read_under(PfsArena *arena, const PfsSeq *seq, void *to, const void *from, size_t bytes)
 {
 	for (int i = 0; i < PFS_READ_RETRIES; i++)
 	{
-		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
+		uint32_t	begin = pfs_seq_read_begin(seq);
 
 		pfs_copy_words(to, from, bytes);
-		if (pfs_seq_read_ok(&thread->seq, begin))
+		if (pfs_seq_read_ok(seq, begin))
 			return true;
-		pfs_cpu_pause();
+		if (i < PFS_READ_RETRIES / 2)
+			pfs_cpu_pause();
+		else
+			sched_yield();		/* it may have lost its processor in the middle */
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	return false;
+}
+
+void
+pfs_read_unsummed(PfsScan *scan, PfsThread *thread, PfsUnsummed *unsummed)
+{
+	if (unsummed->record == NULL)
+		unsummed->record = scan->alloc(scan, scan->arena->journal_ring * sizeof(PfsStatementRecord));
+	if (!pfs_journal_unsummed(scan->arena, thread, &unsummed->first, &unsummed->count, unsummed->record))
+		pfs_lose(scan->arena, PFS_LOSS_UNSTABLE_READS);
 }
 
 bool

@@ -2,35 +2,48 @@
  * table_digest.c
  *		Statement summaries by digest, and the statement histograms.
  *
- * A digest's numbers are its row plus the cells of all threads.  Cells are read before rows and
- * the scan starts again when a thread folded a cell in between, so nothing counts twice.
+ * A digest's numbers are its row plus the cells of all threads.
  */
-#include "core/table_internal.h"
+#include "core/table_cells.h"
 
 #include "core/digest.h"
 #include "core/rollup.h"
+
+/* A statement that has not been summed yet, and may then be the digest's sample. */
+typedef struct Candidate
+{
+	PfsThread  *thread;			/* NULL = none */
+	uint64_t	thread_id;
+	uint32_t	text;			/* as in its record */
+	uint32_t	text_length;
+	PfsTicks	wait;
+	PfsTicks	seen;			/* 0 = none */
+} Candidate;
 
 typedef struct DigestSum
 {
 	PfsStatementStat stat;
 	PfsTicks	last_seen;
+	Candidate	candidate;
 	uint64_t   *page[PFS_HISTOGRAM_PAGES];	/* of buckets, made on demand */
 } DigestSum;
 
 typedef struct DigestCollector
 {
-	PfsScan    *scan;
-	uint32_t	rows;
+	PfsCellSums cells;			/* first: its functions get its address */
 	uint32_t	generation;
 	uint32_t	histogram_generation;
 	DigestSum **sum;			/* by digest number */
+	uint64_t	thread_id;		/* of the thread whose cells are being read ... */
+	PfsUnsummed unsummed;		/* ... what has ended there ... */
+	bool	   *summed;			/* ... which of them are in a cell or row */
 } DigestCollector;
 
 static DigestSum *
 sum_of(DigestCollector *c, uint32_t number)
 {
 	if (c->sum[number] == NULL)
-		c->sum[number] = c->scan->alloc(c->scan, sizeof(DigestSum));
+		c->sum[number] = c->cells.scan->alloc(c->cells.scan, sizeof(DigestSum));
 	return c->sum[number];
 }
 
@@ -40,7 +53,7 @@ add_bucket(DigestCollector *c, DigestSum *sum, unsigned bucket, uint64_t count)
 	uint64_t  **page = &sum->page[bucket / PFS_HISTOGRAM_PAGE_BUCKETS];
 
 	if (*page == NULL)
-		*page = c->scan->alloc(c->scan, PFS_HISTOGRAM_PAGE_BUCKETS * sizeof(uint64_t));
+		*page = c->cells.scan->alloc(c->cells.scan, PFS_HISTOGRAM_PAGE_BUCKETS * sizeof(uint64_t));
 	(*page)[bucket % PFS_HISTOGRAM_PAGE_BUCKETS] += count;
 }
 
@@ -59,34 +72,117 @@ spread(const DigestSum *sum, uint64_t *count)
 	}
 }
 
-static void
-add_cell(DigestCollector *c, PfsThread *thread, PfsRef ref)
+static uint32_t
+row_of(const PfsCellSums *cells, const void *cell)
 {
-	PfsArena   *arena = c->scan->arena;
-	PfsDigestCell *cell = pfs_pool_at(pfs_pool_of(arena), ref, sizeof(*cell));
-	PfsDigestCell copy;
-	DigestSum  *sum;
+	const PfsDigestCell *of = cell;
+	uint32_t	number = pfs_load(&of->digest);
 
-	if (cell == NULL)
-		return;
-	pfs_read_thread(arena, thread, &copy, cell, sizeof(copy));
-	if (copy.generation != c->generation || copy.digest == PFS_DIGEST_NONE ||
-		copy.digest >= c->rows || copy.stat.timer.count == 0)
-		return;
-	sum = sum_of(c, copy.digest);
-	pfs_statement_stat_merge(&sum->stat, &copy.stat);
-	sum->last_seen = pfs_max(sum->last_seen, copy.last_seen);
-	if (copy.histogram_generation != c->histogram_generation)
-		return;
-	for (unsigned i = 0; i < PFS_CELL_BUCKETS; i++)
-		if (copy.count[i] != 0 && pfs_cell_bucket(&copy, i) < PFS_BUCKETS)
-			add_bucket(c, sum, pfs_cell_bucket(&copy, i), copy.count[i]);
+	return pfs_load(&of->head.use) == ((const DigestCollector *) cells)->generation &&
+		number < cells->end ? number : PFS_DIGEST_NONE;
+}
+
+static uint32_t
+hash_of(const PfsCellSums *cells, uint32_t number)
+{
+	return number == PFS_DIGEST_OTHERS ? PFS_ANY_PLACE
+		: pfs_digest_hash(pfs_load(&pfs_digest(cells->scan->arena, number)->query_id));
+}
+
+/* Memory of the pages is the scan's: left to it. */
+static void
+clear(PfsCellSums *cells, uint32_t number)
+{
+	DigestCollector *c = (DigestCollector *) cells;
+
+	if (c->sum[number] != NULL)
+		memset(c->sum[number], 0, sizeof(DigestSum));
 }
 
 static void
-add_row(DigestCollector *c, uint32_t number)
+add_cell(PfsCellSums *cells, uint32_t number, const void *copy)
 {
-	PfsArena   *arena = c->scan->arena;
+	DigestCollector *c = (DigestCollector *) cells;
+	const PfsDigestCell *cell = copy;
+	DigestSum  *sum;
+
+	for (uint32_t i = 0; i < c->unsummed.count; i++)
+		if (c->unsummed.record[i].query_id == cell->head.key && c->unsummed.first + i <= cell->head.last)
+			c->summed[i] = true;
+	if (cell->stat.timer.count == 0)
+		return;
+	sum = sum_of(c, number);
+	pfs_statement_stat_merge(&sum->stat, &cell->stat);
+	sum->last_seen = pfs_max(sum->last_seen, cell->last_seen);
+	if (cell->histogram_generation != c->histogram_generation)
+		return;
+	for (unsigned i = 0; i < PFS_CELL_BUCKETS; i++)
+		if (cell->count[i] != 0 && pfs_cell_bucket(cell, i) < PFS_BUCKETS)
+			add_bucket(c, sum, pfs_cell_bucket(cell, i), cell->count[i]);
+}
+
+static void
+offer_sample(DigestCollector *c, DigestSum *sum, PfsThread *thread, const PfsStatementRecord *record)
+{
+	Candidate  *candidate = &sum->candidate;
+
+	if (record->text_length > 0 && record->digest > PFS_DIGEST_OTHERS &&
+		record->digest_generation == c->generation &&
+		pfs_digest_sample_is_news(c->cells.scan->arena, record->wait, record->end, candidate->wait,
+								  candidate->seen))
+		*candidate = (Candidate) {thread, c->thread_id, record->text, record->text_length, record->wait,
+			record->end};
+}
+
+/*
+ * The statements of a thread that have ended and are not in a cell are added behind its cells.  What was
+ * summed before the cells are read is in a cell, or has moved into the row by then.
+ */
+static void
+begin_thread(PfsCellSums *cells, PfsThread *thread)
+{
+	DigestCollector *c = (DigestCollector *) cells;
+	uint64_t	summed;
+
+	c->thread_id = pfs_load(&thread->thread_id);
+	pfs_read_unsummed(cells->scan, thread, &c->unsummed);
+	summed = pfs_load_acquire(&thread->summed);
+	for (uint32_t i = 0; i < c->unsummed.count; i++)
+		c->summed[i] = c->unsummed.first + i <= summed;
+}
+
+static void
+end_thread(PfsCellSums *cells, PfsThread *thread, uint32_t only)
+{
+	DigestCollector *c = (DigestCollector *) cells;
+	const PfsArena *arena = cells->scan->arena;
+
+	for (uint32_t i = 0; i < c->unsummed.count; i++)
+	{
+		const PfsStatementRecord *record = &c->unsummed.record[i];
+		uint32_t	number = pfs_digest_now(arena, thread, record->query_id, record->digest,
+											record->digest_generation);
+		DigestSum  *sum;
+
+		if (c->summed[i] || number == PFS_DIGEST_NONE || number >= cells->end ||
+			(only != 0 && number != only) ||
+			record->epoch < pfs_load(&arena->reset_of[PFS_RESET_DIGESTS]))
+			continue;
+		sum = sum_of(c, number);
+		pfs_statement_stat_add_record(&sum->stat, record);
+		sum->last_seen = pfs_max(sum->last_seen, record->end);
+		offer_sample(c, sum, thread, record);
+		if ((record->used & PFS_RECORD_TIMED) != 0 &&
+			record->epoch >= pfs_load(&arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]))
+			add_bucket(c, sum, pfs_bucket_of(record->wait), 1);
+	}
+}
+
+static void
+add_row(PfsCellSums *cells, uint32_t number)
+{
+	DigestCollector *c = (DigestCollector *) cells;
+	PfsArena   *arena = cells->scan->arena;
 	PfsDigest  *digest = pfs_digest(arena, number);
 	DigestSum  *sum;
 
@@ -109,66 +205,23 @@ add_row(DigestCollector *c, uint32_t number)
 	}
 }
 
-uint64_t
-pfs_digest_folds(const PfsArena *arena, bool buckets)
-{
-	uint64_t	sum = 0;
-
-	for (uint32_t i = 0; i < arena->sizes.threads; i++)
-		sum += pfs_load_acquire(&pfs_thread(arena, i)->digest_folds) +
-			(buckets ? pfs_load_acquire(&pfs_thread(arena, i)->bucket_moves) : 0);
-	return sum;
-}
-
 static void
-collect_once(DigestCollector *c)
-{
-	PfsArena   *arena = c->scan->arena;
-
-	c->generation = pfs_load_acquire(&arena->digest_generation);
-	c->histogram_generation = pfs_load(&arena->digest_histogram_generation);
-	PFS_EACH_THREAD(arena, thread, slot)
-	{
-		for (uint32_t place = 0; place < PFS_DIGEST_CACHE; place++)
-			add_cell(c, thread, pfs_load_acquire(&thread->digest_cell[place]));
-	}
-	for (uint32_t number = PFS_DIGEST_OTHERS; number < c->rows; number++)
-		add_row(c, number);
-}
-
-/* Memory of the pages is the scan's: left to it. */
-static void
-clear(DigestCollector *c)
-{
-	for (uint32_t i = 0; i < c->rows; i++)
-		if (c->sum[i] != NULL)
-			memset(c->sum[i], 0, sizeof(DigestSum));
-}
-
-#define FOLD_RETRIES 4
-
-static void
-collect(DigestCollector *c, PfsScan *scan, bool buckets)
+collect(DigestCollector *c, PfsScan *scan)
 {
 	PfsArena   *arena = scan->arena;
-	uint64_t	alloc = pfs_load(&arena->digest_alloc);
 
-	c->scan = scan;
-	c->rows = PFS_DIGEST_OTHERS + 1 + (uint32_t) pfs_min((uint64_t) (uint32_t) alloc,
-														 (uint64_t) arena->sizes.digests);
-	c->sum = scan->alloc(scan, c->rows * sizeof(DigestSum *));
-	for (int i = 0; i < FOLD_RETRIES; i++)
+	c->cells = (PfsCellSums)
 	{
-		uint64_t	before = pfs_digest_folds(arena, buckets);
-
-		if (i > 0)
-			clear(c);
-		collect_once(c);
-		pfs_fence();
-		if (pfs_digest_folds(arena, buckets) == before)
-			return;
-	}
-	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
+		.scan = scan,.kind = &pfs_digest_cells,.end = pfs_digest_rows_end(arena),.row_of = row_of,
+		.hash_of = hash_of,.clear = clear,.add_cell = add_cell,.add_row = add_row,
+			.begin_thread = begin_thread,.end_thread = end_thread,
+	};
+	c->generation = pfs_load_acquire(&arena->digest_generation);
+	c->histogram_generation = pfs_load(&arena->digest_histogram_generation);
+	c->sum = scan->alloc(scan, c->cells.end * sizeof(DigestSum *));
+	c->unsummed = (PfsUnsummed) {0};
+	c->summed = scan->alloc(scan, arena->journal_ring * sizeof(bool));
+	pfs_cells_sum(&c->cells);
 }
 
 /* --- events_statements_summary_by_digest --- */
@@ -203,7 +256,7 @@ static const PfsColumn digest_key_columns[] = {
 };
 static const PfsColumn digest_stat_columns[] = {
 	PFS_TIMER_COLUMNS(offsetof(PfsStatementStat, timer), "star", "wait", "statements"),
-#define PFS_COUNTER(symbol, column, is_time, doc) \
+#define PFS_COUNTER(symbol, place, column, is_time, doc) \
 	{"sum_" #column, "Sum: " doc, (is_time) ? PFS_COLUMN_TICKS : PFS_COLUMN_U64, \
 	offsetof(PfsStatementStat, counter) + PFS_COUNTER_##symbol * sizeof(uint64_t), 0},
 #include "core/statement_counters.def"
@@ -230,6 +283,7 @@ PFS_GROUP(digest_key, digest_key_columns);
 PFS_GROUP(digest_stat, digest_stat_columns);
 PFS_GROUP(digest_tail, digest_tail_columns);
 
+/* The row's sample. */
 static void
 read_sample(PfsScan *scan, const PfsDigest *digest, char *text, DigestTail *tail)
 {
@@ -253,22 +307,42 @@ read_sample(PfsScan *scan, const PfsDigest *digest, char *text, DigestTail *tail
 	pfs_lose(scan->arena, PFS_LOSS_UNSTABLE_READS);
 }
 
+/* In its place one that has not been summed yet, if that is better, and still there. */
+static void
+read_candidate(PfsScan *scan, const PfsDigest *digest, const Candidate *candidate, char *text,
+			   DigestTail *tail)
+{
+	PfsStatementRecord record = {.text = candidate->text,.text_length = candidate->text_length};
+
+	if (candidate->seen == 0 ||
+		!pfs_digest_sample_is_news(scan->arena, candidate->wait, candidate->seen, tail->sample_wait,
+								   tail->sample_seen))
+		return;
+	pfs_journal_read_texts(scan->arena, candidate->thread, &record, text, text);
+	pfs_fence();
+	if (record.text_length == 0 || pfs_load(&candidate->thread->thread_id) != candidate->thread_id)
+		return;					/* summed meanwhile */
+	tail->sample = (PfsText) {text, record.text_length, pfs_load(&digest->encoding)};
+	tail->sample_wait = candidate->wait;
+	tail->sample_seen = candidate->seen;
+}
+
 static bool
 fill_key(DigestCollector *c, uint32_t number, DigestKey *key)
 {
-	PfsDigest  *digest = pfs_digest(c->scan->arena, number);
-	const char *wanted = pfs_scan_text(c->scan, "schema_name");
+	PfsDigest  *digest = pfs_digest(c->cells.scan->arena, number);
+	const char *wanted = pfs_scan_text(c->cells.scan, "schema_name");
 
 	memset(key, 0, sizeof(*key));
 	if (pfs_load(&digest->generation) != c->generation)
 		return false;
 	if (number == PFS_DIGEST_OTHERS)
 		return wanted == NULL;
-	key->schema = pfs_text_of_name(c->scan->arena, pfs_load(&digest->database));
+	key->schema = pfs_text_of_name(c->cells.scan->arena, pfs_load(&digest->database));
 	if (wanted != NULL && (key->schema.data == NULL || key->schema.length != strlen(wanted) ||
 						   memcmp(key->schema.data, wanted, key->schema.length) != 0))
 		return false;
-	key->text = pfs_read_digest_text(c->scan, number, c->generation, key->sha);
+	key->text = pfs_read_digest_text(c->cells.scan, number, c->generation, key->sha);
 	return true;
 }
 
@@ -282,9 +356,10 @@ by_digest_scan(PfsScan *scan)
 	uint64_t	count[PFS_BUCKETS];
 	uint64_t	quantile[PFS_LENGTH(quantiles)];
 	char	   *sample = scan->alloc(scan, scan->arena->sizes.sql_text_length + 1);
+	char	   *newer = scan->alloc(scan, scan->arena->sizes.sql_text_length + 1);
 
-	collect(&c, scan, false);
-	for (uint32_t number = PFS_DIGEST_OTHERS; number < c.rows; number++)
+	collect(&c, scan);
+	for (uint32_t number = PFS_DIGEST_OTHERS; number < c.cells.end; number++)
 	{
 		const PfsDigest *digest = pfs_digest(scan->arena, number);
 		DigestKey	key;
@@ -303,6 +378,7 @@ by_digest_scan(PfsScan *scan)
 		tail.quantile_999 = quantile[2];
 		tail.query_id = number == PFS_DIGEST_OTHERS ? 0 : pfs_load(&digest->query_id);
 		read_sample(scan, digest, sample, &tail);
+		read_candidate(scan, digest, &c.sum[number]->candidate, newer, &tail);
 		scan->emit(scan, parts);
 	}
 }
@@ -310,8 +386,7 @@ by_digest_scan(PfsScan *scan)
 static bool
 by_digest_reset(PfsArena *arena, const PfsTable *table)
 {
-	pfs_digest_reset(arena);
-	return table != NULL;
+	return table != NULL && pfs_digest_reset(arena);
 }
 
 const PfsTable pfs_table_events_statements_summary_by_digest = {
@@ -394,8 +469,8 @@ histogram_by_digest_scan(PfsScan *scan)
 	uint64_t	wanted = 0;
 	bool		one = pfs_scan_number(scan, "queryid", &wanted);
 
-	collect(&c, scan, true);
-	for (uint32_t number = PFS_DIGEST_OTHERS; number < c.rows; number++)
+	collect(&c, scan);
+	for (uint32_t number = PFS_DIGEST_OTHERS; number < c.cells.end; number++)
 	{
 		const PfsDigest *digest = pfs_digest(scan->arena, number);
 		DigestKey	key;
@@ -413,8 +488,7 @@ histogram_by_digest_scan(PfsScan *scan)
 static bool
 histogram_by_digest_reset(PfsArena *arena, const PfsTable *table)
 {
-	pfs_digest_histogram_reset(arena);
-	return table != NULL;
+	return table != NULL && pfs_digest_histogram_reset(arena);
 }
 
 const PfsTable pfs_table_events_statements_histogram_by_digest = {
@@ -424,15 +498,18 @@ const PfsTable pfs_table_events_statements_histogram_by_digest = {
 	.scan = histogram_by_digest_scan,.reset = histogram_by_digest_reset,
 };
 
+#define MOVE_RETRIES 4
+
 static void
 histogram_global_scan(PfsScan *scan)
 {
 	PfsArena   *arena = scan->arena;
 	uint64_t   *sum = scan->alloc(scan, PFS_BUCKETS * sizeof(uint64_t));
 	PfsThread  *copy = scan->alloc(scan, sizeof(PfsThread));
+	PfsUnsummed newer = {0};
 	const void *parts[] = {NULL};
 
-	for (int tries = 0; tries < FOLD_RETRIES; tries++)
+	for (int tries = 0; tries < MOVE_RETRIES; tries++)
 	{
 		uint64_t	done = pfs_load_acquire(&arena->moves_done);
 		uint64_t	begun = pfs_load_acquire(&arena->moves_begun);
@@ -440,7 +517,17 @@ histogram_global_scan(PfsScan *scan)
 		memset(sum, 0, PFS_BUCKETS * sizeof(uint64_t));
 		PFS_EACH_THREAD(arena, thread, slot)
 		{
-			pfs_read_thread(arena, thread, copy, thread, offsetof(PfsThread, digest_cell));
+			uint64_t	summed;
+
+			pfs_read_unsummed(scan, thread, &newer);
+			summed = pfs_load_acquire(&thread->summed);
+			if (!pfs_read_under(arena, &thread->histogram_seq, copy, thread, offsetof(PfsThread, digest_cell)))
+				continue;
+			for (uint32_t i = 0; i < newer.count; i++)
+				if (newer.first + i > pfs_max(summed, copy->histogram_last) &&
+					(newer.record[i].used & PFS_RECORD_TIMED) != 0 &&
+					newer.record[i].epoch >= pfs_load(&arena->reset_of[PFS_RESET_HISTOGRAM_GLOBAL]))
+					sum[pfs_bucket_of(newer.record[i].wait)]++;
 			if (copy->histogram_epoch >= pfs_load(&arena->reset_of[PFS_RESET_HISTOGRAM_GLOBAL]))
 				for (int i = 0; i < PFS_BUCKETS; i++)
 					sum[i] += copy->histogram[i];
@@ -450,7 +537,7 @@ histogram_global_scan(PfsScan *scan)
 		pfs_fence();
 		if (begun == done && pfs_load(&arena->moves_begun) == begun)
 			break;
-		if (tries == FOLD_RETRIES - 1)
+		if (tries == MOVE_RETRIES - 1)
 			pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	}
 	emit_buckets(scan, sum, true, parts, 0);

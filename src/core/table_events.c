@@ -4,6 +4,8 @@
  */
 #include "core/table_internal.h"
 
+#include <stdlib.h>
+
 #include "core/digest.h"
 #include "core/history.h"
 #include "core/object.h"
@@ -123,7 +125,7 @@ static const PfsColumn statement_columns[] = {
 	offsetof(StatementRow, sqlstate), 0},
 	{"message_text", "Error message, cut to 128 bytes", PFS_COLUMN_TEXT,
 	offsetof(StatementRow, message), 0},
-#define PFS_COUNTER(symbol, column, is_time, doc) COUNTER_COLUMN(symbol, column, is_time, doc),
+#define PFS_COUNTER(symbol, place, column, is_time, doc) COUNTER_COLUMN(symbol, column, is_time, doc),
 #include "core/statement_counters.def"
 #undef PFS_COUNTER
 	NESTING_COLUMNS,
@@ -148,93 +150,296 @@ fill_object(const PfsArena *arena, StatementRow *row, PfsRef object, PfsNameCopy
 		row->object_type = pfs_text_of_string(pfs_object_type_name(type));
 }
 
-/* event and the texts are private copies. */
+static PfsEventHead
+head_of(const PfsStatementEvent *event)
+{
+	const PfsStatementRecord *record = &event->record;
+
+	return (PfsEventHead)
+	{
+		.thread_id = event->thread_id,.event_id = record->event_id,
+			.end_event_id = event->running ? 0 : record->end_event_id,
+			.nesting_event_id = record->nesting_event_id,.timer_start = record->start,
+			.timer_end = record->end,.timer_wait = record->wait,.epoch = record->epoch,
+			.state = event->running ? PFS_EVENT_RUNNING : PFS_EVENT_ENDED,
+			.nesting_type = (record->used & PFS_RECORD_IN_STATEMENT) != 0 ? PFS_NESTING_STATEMENT
+			: (record->used & PFS_RECORD_IN_TRANSACTION) != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE,
+			.timed = (record->used & PFS_RECORD_TIMED) != 0,.encoding = event->encoding,
+			.user = event->user
+	};
+}
+
+/* event and the texts are private copies.  Emits nothing if it is no row for this reader. */
 static void
-emit_statement(PfsScan *scan, PfsStatementEvent *event, const char *text, const char *message)
+emit_statement(PfsScan *scan, const PfsStatementEvent *event, const char *text, const char *message,
+			   PfsReset reset)
 {
 	PfsArena   *arena = scan->arena;
+	const PfsStatementRecord *record = &event->record;
 	PfsNameCopy schema;
-	PfsNameCopy object;
+	PfsNameCopy routine;
 	StatementRow row;
 	const void *parts[] = {&row};
 
 	memset(&row, 0, sizeof(row));
-	row.head.head = event->head;
-	fill_head(&row.head, PFS_TEXT_OF(pfs_statement_instrument(arena, event->class)->name));
-	row.sql_text = pfs_scan_secret(scan, event->role, (PfsText) {text, event->text_length,
-		event->head.encoding});
-	row.message = pfs_scan_secret(scan, event->role, (PfsText) {message, event->message_length,
-		event->head.encoding});
-	row.digest_text = pfs_scan_secret(scan, event->role,
-									  pfs_read_digest_text(scan, event->digest,
-														   event->digest_generation, row.sha));
-	if (pfs_name_copy(arena, event->schema, &schema))
+	row.head.head = head_of(event);
+	if (!is_row(scan, &row.head.head, reset))
+		return;
+	fill_head(&row.head, PFS_TEXT_OF(pfs_statement_instrument(arena, record->class)->name));
+	row.sql_text = pfs_scan_secret(scan, record->role, (PfsText) {text, record->text_length, event->encoding});
+	row.message = pfs_scan_secret(scan, record->role, (PfsText) {message, record->message_length,
+		event->encoding});
+	row.digest_text = pfs_scan_secret(scan, record->role,
+									  pfs_read_digest_text(scan, record->digest,
+														   record->digest_generation, row.sha));
+	if (pfs_name_copy(arena, record->schema, &schema))
 		row.schema = (PfsText) {schema.text, schema.length, -1};
-	fill_object(arena, &row, event->object, &object);
-	row.sqlstate = event->sqlstate;
+	if ((record->used & PFS_RECORD_ROUTINE) != 0)
+		fill_object(arena, &row, record->routine, &routine);
+	row.sqlstate = (record->used & PFS_RECORD_FAILED) != 0 ? record->sqlstate : 0;
 	for (int i = 0; i < PFS_COUNTERS; i++)
-		row.counter[i] = pfs_statement_counter(event, i);
-	row.level = event->level;
-	row.statement_id = event->statement_id;
-	row.query_id = event->query_id;
+		row.counter[i] = pfs_record_counter(record, i);
+	row.level = record->level;
+	row.statement_id = record->statement_id;
+	row.query_id = record->query_id;
 	scan->emit(scan, parts);
 }
 
+/* Room for the two texts of a statement. */
+static char *
+room_for_texts(PfsScan *scan)
+{
+	return scan->alloc(scan, scan->arena->sizes.sql_text_length + PFS_MESSAGE_LENGTH);
+}
+
+/* A copied record of a thread, with its texts, unless the slot has another owner by now. */
 static void
-scan_statement_slots(PfsScan *scan, PfsThread *thread, uint32_t first, uint32_t count,
-					 PfsReset reset)
+emit_record(PfsScan *scan, PfsThread *thread, uint64_t thread_id, const PfsStatementRecord *record,
+			bool running, char *text, PfsReset reset)
+{
+	PfsStatementEvent event;
+	char	   *message = text + scan->arena->sizes.sql_text_length;
+
+	pfs_event_of_record(thread, record, running, &event);
+	pfs_journal_read_texts(scan->arena, thread, &event.record, text, message);
+	pfs_fence();
+	if (event.thread_id == thread_id && pfs_load(&thread->thread_id) == thread_id)
+		emit_statement(scan, &event, text, message, reset);
+}
+
+/* The open statements of a thread; without a top-level one the last one that has ended. */
+static void
+scan_current(PfsScan *scan, PfsThread *thread, uint64_t thread_id, char *text)
 {
 	PfsArena   *arena = scan->arena;
-	size_t		bytes = arena->statement_slot_bytes;
-	PfsStatementEvent *copy = scan->alloc(scan, bytes);
+	PfsStatementRecord record;
+	bool		has_top = false;
 
-	for (uint32_t i = first; i < first + count; i++)
+	for (uint32_t place = 0; place < arena->sizes.statement_stack; place++)
 	{
-		if (!pfs_statement_read(arena, thread, i, copy, bytes))
+		if (!pfs_journal_read_open(arena, thread, place, &record))
 			continue;
-		copy->text_length = pfs_text_length(arena, copy);
-		copy->message_length = pfs_message_length(copy);
-		if (is_row(scan, &copy->head, reset))
-			emit_statement(scan, copy, pfs_statement_text(copy),
-						   pfs_statement_text(copy) + arena->sizes.sql_text_length);
+		has_top |= record.level == 0;
+		emit_record(scan, thread, thread_id, &record, true, text, PFS_RESET_STATEMENTS_CURRENT);
 	}
+	if (!has_top && pfs_journal_read_last(arena, thread, &record))
+		emit_record(scan, thread, thread_id, &record, false, text, PFS_RESET_STATEMENTS_CURRENT);
+}
+
+/* The last records of a thread that are history, oldest first. */
+static void
+scan_history(PfsScan *scan, PfsThread *thread, uint64_t thread_id, char *text)
+{
+	PfsArena   *arena = scan->arena;
+	uint32_t	size = arena->sizes.statements_history;
+	PfsStatementRecord *record = scan->alloc(scan, (size_t) size * sizeof(*record));
+	uint64_t	ended = pfs_load_acquire(&thread->ended);
+	uint32_t	found = 0;
+
+	for (uint64_t number = ended; number > 0 && found < size &&
+		 pfs_journal_read(arena, thread, number, &record[found]); number--)
+		if (record[found].event_id != 0 && (record[found].used & PFS_RECORD_HISTORY) != 0)
+			found++;
+	while (found-- > 0)
+		emit_record(scan, thread, thread_id, &record[found], false, text, PFS_RESET_STATEMENTS_HISTORY);
+}
+
+/* --- the long history: what is in its ring, and what has not been summed yet, in the order of ends --- */
+
+typedef struct LongKey
+{
+	PfsTicks	end;
+	uint64_t	thread_id;
+	uint64_t	end_event_id;
+	uint64_t	event_id;
+	const struct Unsummed *unsummed;	/* NULL = in the ring ... */
+	uint32_t	row;			/* ... there */
+} LongKey;
+
+/* A private copy of an event that is not in the ring. */
+typedef struct Unsummed
+{
+	PfsStatementEvent event;
+	char		text[];			/* and message */
+} Unsummed;
+
+static LongKey
+key_of(const PfsStatementEvent *event, const Unsummed *unsummed, uint32_t row)
+{
+	return (LongKey)
+	{
+		.end = event->record.end,.thread_id = event->thread_id,.end_event_id = event->record.end_event_id,
+			.event_id = event->record.event_id,.unsummed = unsummed,.row = row
+	};
+}
+
+static bool
+is_same_event(const LongKey *a, const LongKey *b)
+{
+	return a->thread_id == b->thread_id && a->event_id == b->event_id;
+}
+
+static int
+compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* By their ends.  Of those that a thread ended in one tick the inner ones, which are younger, ended first. */
+static int
+compare_keys(const void *a, const void *b)
+{
+	const LongKey *left = a,
+			   *right = b;
+	int			order = compare(left->end, right->end);
+
+	if (order == 0)
+		order = compare(left->thread_id, right->thread_id);
+	if (order == 0)
+		order = compare(left->end_event_id, right->end_event_id);
+	if (order == 0)
+		order = compare(right->event_id, left->event_id);
+	return order != 0 ? order : (left->unsummed != NULL) - (right->unsummed != NULL);
+}
+
+/* The event's texts are copied, too: later they may be gone. */
+static const Unsummed *
+copy_unsummed(PfsScan *scan, PfsThread *thread, const PfsStatementRecord *record, char *text)
+{
+	PfsStatementEvent event;
+	Unsummed   *copy;
+	char	   *message = text + scan->arena->sizes.sql_text_length;
+
+	pfs_event_of_record(thread, record, false, &event);
+	pfs_journal_read_texts(scan->arena, thread, &event.record, text, message);
+	copy = scan->alloc(scan, sizeof(*copy) + event.record.text_length + event.record.message_length);
+	copy->event = event;
+	memcpy(copy->text, text, event.record.text_length);
+	memcpy(copy->text + event.record.text_length, message, event.record.message_length);
+	return copy;
+}
+
+static bool
+is_truncated(const PfsArena *arena, const PfsStatementRecord *record)
+{
+	return record->epoch < pfs_load(&arena->reset_of[PFS_RESET_STATEMENTS_HISTORY_LONG]);
+}
+
+/* Records that wait to be summed are looked for first: what is summed meanwhile is found twice. */
+static uint32_t
+find_unsummed(PfsScan *scan, LongKey *key, uint32_t room, char *text)
+{
+	PfsArena   *arena = scan->arena;
+	PfsUnsummed unsummed = {0};
+	uint32_t	found = 0;
+
+	PFS_EACH_THREAD(arena, thread, slot)
+	{
+		uint64_t	thread_id = pfs_load(&thread->thread_id);
+
+		pfs_read_unsummed(scan, thread, &unsummed);
+		for (uint32_t i = 0; i < unsummed.count && found < room; i++)
+		{
+			const PfsStatementRecord *record = &unsummed.record[i];
+			const Unsummed *copy;
+
+			if ((record->used & PFS_RECORD_LONG) == 0 || record->event_id == 0 ||
+				is_truncated(arena, record))
+				continue;
+			copy = copy_unsummed(scan, thread, record, text);
+			pfs_fence();
+			if (copy->event.thread_id == thread_id && pfs_load(&thread->thread_id) == thread_id)
+				key[found++] = key_of(&copy->event, copy, 0);
+		}
+	}
+	return found;
 }
 
 static void
-scan_statements_long(PfsScan *scan)
+scan_long(PfsScan *scan)
 {
 	PfsArena   *arena = scan->arena;
-	PfsStatementEvent *copy = scan->alloc(scan, sizeof(*copy));
-	char	   *text = scan->alloc(scan, arena->sizes.sql_text_length + PFS_MESSAGE_LENGTH);
+	uint32_t	size = arena->sizes.statements_history_long;
+	uint32_t	room = size + arena->sizes.threads * PFS_UNSUMMED;
+	LongKey    *key = scan->alloc(scan, (size_t) room * sizeof(*key));
+	char	   *text = room_for_texts(scan);
+	uint32_t	keys = find_unsummed(scan, key, room - size, text);
+	PfsStatementEvent copy;
+	uint32_t	unique = 0;
 
-	for (uint32_t i = 0; i < arena->sizes.statements_history_long; i++)
-		if (pfs_long_statement_read(arena, i, copy, text) &&
-			is_row(scan, &copy->head, PFS_RESET_STATEMENTS_HISTORY_LONG))
-			emit_statement(scan, copy, text, text + copy->text_length);
+	for (uint32_t i = 0; i < size; i++)
+		if (pfs_long_statement_read(arena, i, &copy, text) && !is_truncated(arena, &copy.record))
+			key[keys++] = key_of(&copy, NULL, i);
+	qsort(key, keys, sizeof(*key), compare_keys);
+	for (uint32_t i = 0; i < keys; i++)
+		if (unique == 0 || !is_same_event(&key[i], &key[unique - 1]))
+			key[unique++] = key[i];
+	for (uint32_t i = unique > size ? unique - size : 0; i < unique; i++)
+	{
+		const Unsummed *unsummed = key[i].unsummed;
+		LongKey		again;
+
+		if (unsummed != NULL)
+		{
+			emit_statement(scan, &unsummed->event, unsummed->text,
+						   unsummed->text + unsummed->event.record.text_length,
+						   PFS_RESET_STATEMENTS_HISTORY_LONG);
+			continue;
+		}
+		if (!pfs_long_statement_read(arena, key[i].row, &copy, text))
+			continue;
+		again = key_of(&copy, NULL, 0);
+		if (is_same_event(&again, &key[i]))	/* a younger one may have its row by now */
+			emit_statement(scan, &copy, text, text + copy.record.text_length,
+						   PFS_RESET_STATEMENTS_HISTORY_LONG);
+	}
 }
 
 static void
 statements_scan(PfsScan *scan)
 {
 	PfsArena   *arena = scan->arena;
-	uint32_t	stack = arena->sizes.statement_stack;
-	uint64_t	wanted;
+	uint64_t	wanted = 0;
 	bool		one = pfs_scan_number(scan, "thread_id", &wanted);
+	char	   *text;
 
 	if (scan->table->argument == TABLE_HISTORY_LONG)
 	{
-		scan_statements_long(scan);
+		scan_long(scan);
 		return;
 	}
+	text = room_for_texts(scan);
 	PFS_EACH_THREAD(arena, thread, slot)
 	{
-		if (pfs_load(&thread->owner) == 0 || (one && pfs_load(&thread->thread_id) != wanted))
+		uint64_t	thread_id = pfs_load(&thread->thread_id);
+
+		if (pfs_load(&thread->owner) == 0 || (one && thread_id != wanted) ||
+			!pfs_thread_has_statements(arena, thread))
 			continue;
 		if (scan->table->argument == TABLE_CURRENT)
-			scan_statement_slots(scan, thread, 0, stack, PFS_RESET_STATEMENTS_CURRENT);
+			scan_current(scan, thread, thread_id, text);
 		else
-			scan_statement_slots(scan, thread, stack, arena->sizes.statements_history,
-								 PFS_RESET_STATEMENTS_HISTORY);
+			scan_history(scan, thread, thread_id, text);
 	}
 }
 
@@ -321,7 +526,7 @@ read_transaction(PfsArena *arena, PfsThread *thread, uint32_t age, PfsTransactio
 		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
 		uint64_t	ended = pfs_load(&thread->transactions_ended);
 		uint32_t	slot = age == 0 ? pfs_load(&thread->transaction_shown)
-			: age <= ended ? (uint32_t) ((ended - age) % ring) : PFS_NO_SLOT;
+			: age <= ended ? (uint32_t) ((ended - age) % ring) : PFS_NO_TRANSACTION;
 
 		if (slot < ring)
 			pfs_copy_words(to, pfs_thread_transaction(arena, thread, slot), sizeof(*to));

@@ -8,6 +8,7 @@
 #include "core/event.h"
 #include "core/names.h"
 #include "core/stat.h"
+#include "core/summing.h"
 #include "core/table.h"
 #include "core/thread.h"
 
@@ -54,12 +55,20 @@ extern PfsText pfs_scan_secret(PfsScan *scan, uint32_t role, PfsText text);
  */
 extern PfsText pfs_scan_path(const PfsScan *scan, PfsText path);
 
-/* Copies bytes under a thread's sequence lock; false (and counted) when it never stood still. */
-extern bool pfs_read_thread(PfsArena *arena, PfsThread *thread, void *to, const void *from,
-							size_t bytes);
+/* Copies bytes under a sequence lock; false (and counted) when it never stood still. */
+extern bool pfs_read_under(PfsArena *arena, const PfsSeq *seq, void *to, const void *from, size_t bytes);
 
-/* What moved from cells into rows so far; single buckets matter where rows show buckets. */
-extern uint64_t pfs_digest_folds(const PfsArena *arena, bool buckets);
+static inline bool
+pfs_read_thread(PfsArena *arena, PfsThread *thread, void *to, const void *from, size_t bytes)
+{
+	return pfs_read_under(arena, &thread->seq, to, from, bytes);
+}
+
+/*
+ * Copies the records of a thread that its cells do not have yet, to memory of the scan.  None (and counted) if its
+ * owner was always faster.
+ */
+extern void pfs_read_unsummed(PfsScan *scan, PfsThread *thread, PfsUnsummed *unsummed);
 
 /* YES / NO in an edit; false when it is neither. */
 extern bool pfs_parse_yes_no(const char *text, uint8_t *value);

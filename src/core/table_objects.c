@@ -1,16 +1,11 @@
 /*
  * table_objects.c
  *		Adding up rows of files and tables and the cells of all threads.
- *
- * A fold moves numbers from a cell to a row inside the row's seq.  So the seq of each row is noted
- * first, then all cells are read, then the rows: where the seq is still the same, nothing moved
- * meanwhile.  The few other rows are read once more, each alone with its own cells.
  */
 #include "core/table_objects.h"
 
 #include "core/rollup.h"
-
-#define ROW_RETRIES 32
+#include "core/table_cells.h"
 
 void		(*pfs_host_table_name) (const PfsTableKey *key, PfsHostObject *object);
 
@@ -24,95 +19,74 @@ sum_of(PfsObjectSums *sums, uint32_t number)
 	return *place;
 }
 
-/* Copies the cell at a place of a thread; false when there is none. */
-static bool
-read_cell(PfsObjectSums *sums, PfsThread *thread, uint32_t place, PfsObjectCell *to)
+/* The sums, while cells are added to them. */
+typedef struct Adder
 {
-	PfsArena   *arena = sums->scan->arena;
-	PfsRef	   *ref = &pfs_object_cells(thread, sums->map)[place];
-	size_t		bytes = pfs_object_cell_bytes(sums->map);
-	void	   *cell = NULL;
+	PfsCellSums cells;			/* first: its functions get its address */
+	PfsObjectSums *sums;
+} Adder;
 
-	for (int i = 0; i < PFS_READ_RETRIES; i++)
-	{
-		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
+static uint32_t
+row_of(const PfsCellSums *cells, const void *cell)
+{
+	const PfsCacheCell *head = cell;
+	const PfsObjectSums *sums = ((const Adder *) cells)->sums;
+	uint64_t	row = pfs_load(&head->key);
 
-		cell = pfs_pool_at(pfs_pool_of(arena), pfs_load_acquire(ref), bytes);
-		if (cell == NULL)
-			return false;
-		pfs_copy_words(to, cell, bytes);
-		if (pfs_seq_read_ok(&thread->seq, begin))
-			return true;
-		pfs_cpu_pause();
-	}
-	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
-	return true;
+	return row < cells->end && pfs_load(&head->epoch) >= sums->reset &&
+		pfs_object_row(cells->scan->arena, sums->map, (uint32_t) row, pfs_load(&head->use)) != NULL
+		? (uint32_t) row : 0;
+}
+
+static uint32_t
+hash_of(const PfsCellSums *cells, uint32_t number)
+{
+	return pfs_object_hash(number);
 }
 
 static void
-add_cell(PfsObjectSums *sums, const PfsObjectCell *cell)
+clear(PfsCellSums *cells, uint32_t number)
 {
-	PfsObjectSum *sum;
+	sum_of(((Adder *) cells)->sums, number)->cells_use = 0;
+}
 
-	if (cell->row - 1 >= sums->count || cell->epoch < sums->reset ||
-		pfs_object_row(sums->scan->arena, sums->map, cell->row, cell->use) == NULL)
-		return;
-	sum = sum_of(sums, cell->row);
-	if (sum->cells_use != cell->use)
+static void
+add_cell(PfsCellSums *cells, uint32_t number, const void *copy)
+{
+	const PfsObjectCell *cell = copy;
+	PfsObjectSums *sums = ((Adder *) cells)->sums;
+	PfsObjectSum *sum = sum_of(sums, number);
+
+	if (sum->cells_use != cell->head.use)
 		memset(&sum->cells, 0, sizeof(sum->cells));
-	sum->cells_use = cell->use;
+	sum->cells_use = cell->head.use;
 	pfs_object_stat_merge(sums->map, &sum->cells, &cell->stat);
 }
 
-/* Copies a row; true when it is as it was when its seq had this value. */
-static bool
-read_row(PfsObjectSums *sums, PfsObjectSum *sum, uint32_t seq)
+static void
+add_row(PfsCellSums *cells, uint32_t number)
 {
-	PfsArena   *arena = sums->scan->arena;
-	PfsObjectRow *row = pfs_object_row_at(arena, sums->map, sum->number);
+	PfsArena   *arena = cells->scan->arena;
+	PfsObjectSums *sums = ((Adder *) cells)->sums;
+	PfsObjectRow *row = pfs_object_row_at(arena, sums->map, number);
 	PfsTableLockStat *locks;
+	PfsObjectSum *sum;
 
+	if (sums->sum[number - 1] == NULL && (pfs_load(&row->use) & 1) == 0)
+		return;
+	sum = sum_of(sums, number);
+	sum->number = number;
 	pfs_copy_words(&sum->row, row, sizeof(sum->row));
-	if (sums->map == PFS_MAP_TABLES)
-		pfs_copy_words(&sum->names, pfs_table_names(arena, sum->number), sizeof(sum->names));
+	if (sums->map != PFS_MAP_TABLES)
+		return;
+	pfs_copy_words(&sum->names, pfs_table_names(arena, number), sizeof(sum->names));
 	locks = pfs_pool_at(pfs_pool_of(arena), sum->row.locks, sizeof(*locks));
-	if (sums->map == PFS_MAP_TABLES && locks != NULL)
+	if (locks != NULL)
 	{
 		if (sum->locks == NULL)
 			sum->locks = sums->scan->alloc(sums->scan, sizeof(*locks));
 		pfs_copy_words(sum->locks, locks, sizeof(*locks));
 	}
-	return pfs_seq_read_ok(&row->seq, seq);
-}
-
-/* One row and its cells once more, until nothing moves between them. */
-static void
-read_again(PfsObjectSums *sums, PfsObjectSum *sum)
-{
-	PfsArena   *arena = sums->scan->arena;
-	PfsObjectRow *row = pfs_object_row_at(arena, sums->map, sum->number);
-	uint32_t	place = pfs_object_place(sum->number);
-
-	for (int i = 0; i < ROW_RETRIES; i++)
-	{
-		uint32_t	seq = pfs_seq_read_begin(&row->seq);
-
-		sum->cells_use = 0;
-		PFS_EACH_THREAD(arena, thread, slot)
-		{
-			for (uint32_t way = 0; way < 2; way++)
-			{
-				PfsObjectCell cell;
-
-				if (read_cell(sums, thread, place + way, &cell) && cell.row == sum->number)
-					add_cell(sums, &cell);
-			}
-		}
-		if (read_row(sums, sum, seq))
-			return;
-		pfs_cpu_pause();
-	}
-	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 }
 
 /* What the sum is of the row and the cells; false when the row is not in use. */
@@ -139,37 +113,27 @@ void
 pfs_object_sums(PfsObjectSums *sums, PfsScan *scan, PfsObjectMap map)
 {
 	PfsArena   *arena = scan->arena;
-	uint32_t   *seq;
-	PfsObjectCell cell;
+	Adder		adder = {
+		.cells = {
+			.scan = scan,.kind = &pfs_object_cells[map],.row_of = row_of,.hash_of = hash_of,
+			.clear = clear,.add_cell = add_cell,.add_row = add_row,
+		},
+		.sums = sums,
+	};
 
 	memset(sums, 0, sizeof(*sums));
 	sums->scan = scan;
 	sums->map = map;
 	sums->count = pfs_min(pfs_load_acquire(&arena->object_rows[map].used),
 						  map == PFS_MAP_FILES ? arena->sizes.files : arena->sizes.tables);
-	sums->reset = pfs_load(&arena->reset_of[map == PFS_MAP_FILES ? PFS_RESET_FILES
-											: PFS_RESET_TABLE_IO]);
+	sums->reset = pfs_load(&arena->reset_of[pfs_object_cells[map].reset]);
 	sums->lock_reset = pfs_load(&arena->reset_of[PFS_RESET_TABLE_LOCKS]);
 	sums->sum = scan->alloc(scan, (sums->count + 1) * sizeof(*sums->sum));
-	seq = scan->alloc(scan, (sums->count + 1) * sizeof(*seq));
+	adder.cells.end = sums->count + 1;
+	pfs_cells_sum(&adder.cells);
 	for (uint32_t i = 0; i < sums->count; i++)
-		seq[i] = pfs_seq_read_begin(&pfs_object_row_at(arena, map, i + 1)->seq);
-	PFS_EACH_THREAD(arena, thread, slot)
-	{
-		for (uint32_t place = 0; place < PFS_OBJECT_CACHE; place++)
-			if (read_cell(sums, thread, place, &cell))
-				add_cell(sums, &cell);
-	}
-	for (uint32_t i = 0; i < sums->count; i++)
-	{
-		if (sums->sum[i] == NULL && (pfs_load(&pfs_object_row_at(arena, map, i + 1)->use) & 1) == 0)
-			continue;
-		sum_of(sums, i + 1)->number = i + 1;
-		if (!read_row(sums, sums->sum[i], seq[i]))
-			read_again(sums, sums->sum[i]);
-		if (!finish(sums, sums->sum[i]))
+		if (sums->sum[i] != NULL && !finish(sums, sums->sum[i]))
 			sums->sum[i] = NULL;
-	}
 }
 
 bool

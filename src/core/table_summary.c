@@ -53,6 +53,7 @@ typedef struct Collector
 	uint32_t	count;
 	void	  **stat;			/* [owner][number], made on demand */
 	uint64_t   *thread_id;		/* [slot]: whose numbers these are; level thread only */
+	PfsUnsummed unsummed;
 } Collector;
 
 /* --- rows --- */
@@ -109,7 +110,7 @@ static const PfsColumn name_columns[] = {
 };
 static const PfsColumn statement_columns[] = {
 	PFS_TIMER_COLUMNS(offsetof(PfsStatementStat, timer), "star", "wait", "statements"),
-#define PFS_COUNTER(symbol, column, is_time, doc) \
+#define PFS_COUNTER(symbol, place, column, is_time, doc) \
 	{"sum_" #column, "Sum: " doc, (is_time) ? PFS_COLUMN_TICKS : PFS_COLUMN_U64, \
 	offsetof(PfsStatementStat, counter) + PFS_COUNTER_##symbol * sizeof(uint64_t), 0},
 #include "core/statement_counters.def"
@@ -194,10 +195,61 @@ owner_of_account(const Collector *c, uint32_t account_row)
 	return pfs_load(c->level == PFS_LEVEL_USER ? &account->user_row : &account->host_row) - 1;
 }
 
+/*
+ * Statements that are not in their cells yet.  summed: by class and scope, up to which record the cell had
+ * them when it was read.
+ */
 static void
-collect_thread_cell(Collector *c, PfsThread *thread, PfsAggregate *aggregate, uint32_t number,
-					uint32_t owner)
+collect_unsummed(Collector *c, const PfsUnsummed *unsummed, const uint64_t *summed, int scopes,
+				 uint32_t owner)
 {
+	const PfsArena *arena = c->scan->arena;
+
+	for (uint32_t i = 0; i < unsummed->count; i++)
+	{
+		const PfsStatementRecord *record = &unsummed->record[i];
+		uint32_t	class = record->class;
+		int			scope = (record->used & PFS_RECORD_GLOBAL) != 0 ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD;
+		PfsStatementStat stat = {0};
+
+		if (class >= c->count || scope >= scopes || unsummed->first + i <= summed[(uint32_t) scope * c->count + class] ||
+			(pfs_visible_levels(arena, PFS_FAMILY_STATEMENTS, record->epoch) & PFS_LEVEL_BIT(c->level)) == 0)
+			continue;
+		pfs_statement_stat_add_record(&stat, record);
+		collect(c, owner, class, PFS_FAMILY_STATEMENTS, &stat);
+	}
+}
+
+/* Adds answers that are in no cell; cell: the one of their class, or NULL.  While that is not written. */
+static uint64_t
+answers_of(const Collector *c, const PfsThread *thread, uint32_t number, int scope)
+{
+	const PfsArena *arena = c->scan->arena;
+	uint64_t	count = 0;
+
+	for (uint32_t i = 0; i < PFS_ANSWERS; i++)
+		if (pfs_answer_class(arena, i) == number && pfs_load(&thread->answered_scope) == (uint32_t) scope &&
+			(pfs_visible_levels(arena, PFS_FAMILY_STATEMENTS, pfs_load(&thread->answered_epoch)) &
+			 PFS_LEVEL_BIT(c->level)) != 0)
+			count += pfs_load(&thread->answered[i]);
+	return count;
+}
+
+static void
+collect_answers(Collector *c, uint32_t owner, uint32_t number, uint64_t count)
+{
+	PfsStatementStat stat = {.timer.count = count};
+
+	if (count > 0)
+		collect(c, owner, number, PFS_FAMILY_STATEMENTS, &stat);
+}
+
+/* *summed: raised to the last record it has, of statements. */
+static void
+collect_thread_cell(Collector *c, PfsThread *thread, int scope, uint32_t number, uint32_t owner,
+					uint64_t *summed)
+{
+	PfsAggregate *aggregate = pfs_thread_aggregate(c->scan->arena, thread, scope);
 	PfsArena   *arena = c->scan->arena;
 	union
 	{
@@ -215,9 +267,13 @@ collect_thread_cell(Collector *c, PfsThread *thread, PfsAggregate *aggregate, ui
 	PfsFamily	family = c->subject == SUBJECT_TRANSACTIONS ? PFS_FAMILY_TRANSACTIONS
 		: pfs_cell_family(arena, number);
 	size_t		bytes = sizeof(PfsCell) + pfs_stat_bytes(family);
+	int			tries = 0;
 
 	if (family == PFS_FAMILY_TRANSACTIONS)
-		pfs_read_thread(arena, thread, &copy, aggregate, bytes);
+	{
+		if (!pfs_read_thread(arena, thread, &copy, aggregate, bytes))
+			return;
+	}
 	else
 	{
 		void	   *cell = pfs_pool_at(pfs_pool_of(arena), pfs_load_acquire(&aggregate->cell[number]),
@@ -225,7 +281,24 @@ collect_thread_cell(Collector *c, PfsThread *thread, PfsAggregate *aggregate, ui
 
 		if (cell == NULL || !is_of_subject(c, family))
 			return;
-		pfs_read_thread(arena, thread, &copy, cell, bytes);
+		if (family == PFS_FAMILY_STATEMENTS)
+		{
+			uint64_t	answers = 0;
+			PfsSeq	   *seq = &((PfsCell *) cell)->seq;
+			uint32_t	begin;
+
+			do
+			{
+				begin = pfs_seq_read_begin(seq);
+				answers = answers_of(c, thread, number, scope);
+				if (!pfs_read_under(arena, seq, &copy, cell, bytes))
+					return;		/* left out */
+			} while (!pfs_seq_read_ok(seq, begin) && ++tries < PFS_READ_RETRIES);
+			collect_answers(c, owner, number, answers);
+			*summed = pfs_max(*summed, copy.head.last);
+		}
+		else if (!pfs_read_under(arena, &thread->seq, &copy, cell, bytes))
+			return;				/* left out */
 		if (pfs_load(&aggregate->cell[number]) == 0)
 			return;				/* moved up meanwhile: the scan will start again */
 	}
@@ -239,6 +312,8 @@ static void
 collect_threads(Collector *c)
 {
 	PfsArena   *arena = c->scan->arena;
+	bool		statements = c->subject == SUBJECT_STATEMENTS;
+	uint64_t   *summed = c->scan->alloc(c->scan, PFS_SCOPES * c->count * sizeof(uint64_t));
 
 	PFS_EACH_THREAD(arena, thread, slot)
 	{
@@ -250,14 +325,28 @@ collect_threads(Collector *c)
 			continue;
 		if (c->level == PFS_LEVEL_THREAD)
 			c->thread_id[slot] = pfs_load(&thread->thread_id);
+		c->unsummed.count = 0;
+		if (statements)
+			pfs_read_unsummed(c->scan, thread, &c->unsummed);
+		for (uint32_t i = 0; i < PFS_SCOPES * c->count; i++)
+			summed[i] = pfs_load_acquire(&thread->summed);	/* before a cell is found missing */
 		for (int scope = 0; scope < scopes; scope++)
 		{
 			PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
 
 			for (uint32_t number = c->first; number < c->first + c->count; number++)
 				if (c->subject == SUBJECT_TRANSACTIONS || pfs_load(&aggregate->cell[number]) != 0)
-					collect_thread_cell(c, thread, aggregate, number, owner);
+					collect_thread_cell(c, thread, scope, number, owner,
+										&summed[(uint32_t) scope * c->count + number - c->first]);
 		}
+		for (uint32_t i = 0; statements && i < PFS_ANSWERS; i++)
+			if (pfs_load(&thread->answered_scope) < (uint32_t) scopes &&
+				pfs_load(&pfs_thread_aggregate(arena, thread, pfs_load(&thread->answered_scope) % PFS_SCOPES)->cell[pfs_answer_class(arena, i)]) == 0)
+				collect_answers(c, owner, pfs_answer_class(arena, i),
+								answers_of(c, thread, pfs_answer_class(arena, i),
+										   (int) pfs_load(&thread->answered_scope)));
+		if (statements)
+			collect_unsummed(c, &c->unsummed, summed, scopes, owner);
 	}
 }
 

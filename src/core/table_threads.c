@@ -74,15 +74,21 @@ PFS_GROUP(thread_group, thread_columns);
 static PfsText
 running_text(PfsScan *scan, PfsThread *thread, uint64_t thread_id)
 {
-	size_t		bytes = scan->arena->statement_slot_bytes;
-	PfsStatementEvent *copy = scan->alloc(scan, bytes);
+	PfsArena   *arena = scan->arena;
+	char	   *text = scan->alloc(scan, arena->sizes.sql_text_length + PFS_MESSAGE_LENGTH);
+	PfsStatementRecord record;
 
-	for (uint32_t i = 0; i < scan->arena->sizes.statement_stack; i++)
-		if (pfs_statement_read(scan->arena, thread, i, copy, bytes) &&
-			copy->head.state == PFS_EVENT_RUNNING && copy->level == 0 &&
-			copy->head.thread_id == thread_id)
-			return pfs_scan_secret(scan, copy->role, (PfsText) {pfs_statement_text(copy),
-				pfs_text_length(scan->arena, copy), copy->head.encoding});
+	for (uint32_t place = 0; place < arena->sizes.statement_stack &&
+		 pfs_thread_has_statements(arena, thread); place++)
+	{
+		if (!pfs_journal_read_open(arena, thread, place, &record) || record.level != 0)
+			continue;
+		pfs_journal_read_texts(arena, thread, &record, text, text + arena->sizes.sql_text_length);
+		pfs_fence();
+		if (pfs_load(&thread->thread_id) == thread_id)
+			return pfs_scan_secret(scan, record.role, (PfsText) {text, record.text_length,
+				pfs_load(&thread->encoding)});
+	}
 	return (PfsText) {NULL, 0, -1};
 }
 
@@ -209,7 +215,7 @@ threads_update(PfsArena *arena, PfsFields old, PfsFields new, int *column)
 		if (has_instrumented)
 			pfs_thread_instrument(arena, thread, instrumented);
 		if (has_history)
-			pfs_store(&thread->history, history);
+			pfs_thread_keep_history(arena, thread, history);
 		return PFS_EDIT_OK;
 	}
 	return PFS_EDIT_NO_ROW;

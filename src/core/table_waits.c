@@ -6,6 +6,7 @@
 
 #include "core/digest_wait.h"
 #include "core/history.h"
+#include "core/table_cells.h"
 #include "core/rollup.h"
 #include "core/timer.h"
 
@@ -32,148 +33,126 @@ static const PfsColumn digest_wait_columns[] = {
 };
 PFS_GROUP(digest_wait_group, digest_wait_columns);
 
-/* Sums of one (digest, wait), in a hash of the scan's own. */
+/* What is known of one wait of a digest. */
 typedef struct Sum
 {
-	uint32_t	digest;
+	struct Sum *next;
 	uint32_t	wait;
 	PfsTimerStat stat;
-	struct Sum *next;
-	struct Sum *in_order;
 } Sum;
-
-#define SUM_HEADS 4096
 
 typedef struct Sums
 {
-	PfsScan    *scan;
+	PfsCellSums cells;			/* first: its functions get its address */
 	uint32_t	generation;
-	Sum		   *head[SUM_HEADS];
-	Sum		   *first;
-	Sum		   *last;
+	uint32_t	reset;			/* older content does not count */
+	Sum		  **waits;			/* by digest */
 } Sums;
 
-static void
-add(Sums *sums, uint32_t digest, uint32_t wait, const PfsTimerStat *stat)
+static uint32_t
+row_of(const PfsCellSums *cells, const void *cell)
 {
-	Sum		  **head = &sums->head[pfs_hash64((uint64_t) digest << 32 | wait) % SUM_HEADS];
-	Sum		   *sum = *head;
+	const PfsCacheCell *head = cell;
+	const Sums *sums = (const Sums *) cells;
+	uint64_t	digest = pfs_load(&head->key) >> 32;
 
-	while (sum != NULL && (sum->digest != digest || sum->wait != wait))
-		sum = sum->next;
-	if (sum == NULL)
-	{
-		sum = sums->scan->alloc(sums->scan, sizeof(Sum));
-		sum->digest = digest;
-		sum->wait = wait;
-		sum->next = *head;
-		*head = sum;
-		if (sums->last != NULL)
-			sums->last->in_order = sum;
-		else
-			sums->first = sum;
-		sums->last = sum;
-	}
-	pfs_timer_stat_merge(&sum->stat, stat);
+	return pfs_load(&head->use) == sums->generation && pfs_load(&head->epoch) >= sums->reset &&
+		digest < cells->end ? (uint32_t) digest : PFS_DIGEST_NONE;
 }
 
 static void
-add_cells(Sums *sums)
+clear(PfsCellSums *cells, uint32_t digest)
 {
-	PfsArena   *arena = sums->scan->arena;
-	uint32_t	reset = pfs_load(&arena->reset_of[PFS_RESET_WAITS_BY_DIGEST]);
+	for (Sum *sum = ((Sums *) cells)->waits[digest]; sum != NULL; sum = sum->next)
+		memset(&sum->stat, 0, sizeof(sum->stat));
+}
 
-	PFS_EACH_THREAD(arena, thread, slot)
+static void
+add(PfsCellSums *cells, uint32_t digest, uint32_t wait, const PfsTimerStat *stat)
+{
+	Sum		  **sum = &((Sums *) cells)->waits[digest];
+
+	while (*sum != NULL && (*sum)->wait != wait)
+		sum = &(*sum)->next;
+	if (*sum == NULL)
 	{
-		for (uint32_t i = 0; i < PFS_DIGEST_WAIT_CACHE; i++)
-		{
-			PfsDigestWait *cell = pfs_pool_at(pfs_pool_of(arena),
-											  pfs_load_acquire(&thread->digest_wait_cell[i]), sizeof(*cell));
-			PfsDigestWait copy;
+		*sum = cells->scan->alloc(cells->scan, sizeof(Sum));
+		(*sum)->wait = wait;
+	}
+	pfs_timer_stat_merge(&(*sum)->stat, stat);
+}
 
-			if (cell == NULL || !pfs_read_thread(arena, thread, &copy, cell, sizeof(copy)))
-				continue;
-			if (copy.generation == sums->generation && copy.stat.count != 0 && copy.epoch >= reset)
-				add(sums, copy.digest, copy.wait, &copy.stat);
-		}
+static void
+add_cell(PfsCellSums *cells, uint32_t digest, const void *cell)
+{
+	const PfsDigestWaitCell *of = cell;
+
+	add(cells, digest, (uint32_t) of->head.key, &of->stat);
+}
+
+static void
+add_row(PfsCellSums *cells, uint32_t number)
+{
+	const PfsArena *arena = cells->scan->arena;
+	const PfsDigest *digest = pfs_digest(arena, number);
+	const Sums *sums = (const Sums *) cells;
+	PfsDigestWait *link;
+	PfsRef		ref = pfs_load_acquire(&digest->waits);
+
+	/* the row may have been given to another digest, and its links to others */
+	if (pfs_load_acquire(&digest->generation) != sums->generation)
+	{
+		clear(cells, number);
+		return;
+	}
+	for (int i = 0; i < PFS_DIGEST_WAITS_MAX && (link = pfs_digest_wait_at(arena, ref)) != NULL; i++)
+	{
+		PfsTimerStat stat;
+		uint32_t	epoch = pfs_load_acquire(&link->epoch);
+
+		pfs_copy_words(&stat, &link->stat, sizeof(stat));
+		if (epoch != PFS_DIGEST_WAIT_TAKEN && epoch >= sums->reset && stat.count != 0)
+			add(cells, number, pfs_load(&link->wait), &stat);
+		ref = pfs_load(&link->next);
 	}
 }
 
-/* False: a row has been given to another digest meanwhile, and its links to others. */
-static bool
-add_chains(Sums *sums)
+static void
+emit_digest_wait(const Sums *sums, uint32_t number, const Sum *sum)
 {
-	PfsArena   *arena = sums->scan->arena;
-	uint32_t	reset = pfs_load(&arena->reset_of[PFS_RESET_WAITS_BY_DIGEST]);
+	PfsScan    *scan = sums->cells.scan;
+	PfsArena   *arena = scan->arena;
+	DigestWaitRow row;
+	const void *parts[] = {&row};
 
-	for (uint32_t number = PFS_DIGEST_OTHERS; number <= arena->sizes.digests + 1; number++)
-	{
-		PfsDigest  *digest = pfs_digest(arena, number);
-		PfsRef		ref;
-
-		if (pfs_load_acquire(&digest->generation) != sums->generation)
-			continue;
-		ref = pfs_load_acquire(&digest->waits);
-		for (int i = 0; i < 1024; i++)
-		{
-			PfsDigestWait *link = pfs_pool_at(pfs_pool_of(arena), ref, sizeof(*link));
-			PfsTimerStat stat;
-			uint32_t	epoch;
-
-			if (link == NULL)
-				break;
-			epoch = pfs_load_acquire(&link->epoch);
-			pfs_copy_words(&stat, &link->stat, sizeof(stat));
-			if (epoch != UINT32_MAX && epoch >= reset && stat.count != 0)
-				add(sums, number, pfs_load(&link->wait), &stat);
-			ref = pfs_load(&link->digest);
-		}
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (pfs_load(&digest->generation) != sums->generation)
-			return false;
-	}
-	return true;
+	memset(&row, 0, sizeof(row));
+	if (number > PFS_DIGEST_OTHERS)
+		row.schema = pfs_text_of_name(arena, pfs_load(&pfs_digest(arena, number)->database));
+	row.digest_text = pfs_read_digest_text(scan, number, sums->generation, row.sha);
+	row.name = PFS_TEXT_OF(pfs_wait_instrument(arena, sum->wait)->name);
+	row.stat = sum->stat;
+	scan->emit(scan, parts);
 }
-
-#define MOVE_RETRIES 8
 
 static void
 digest_waits_scan(PfsScan *scan)
 {
 	PfsArena   *arena = scan->arena;
-	Sums	   *sums = NULL;
+	Sums		sums = {
+		.cells = {
+			.scan = scan,.kind = &pfs_digest_wait_cells,.end = pfs_digest_rows_end(arena),.row_of = row_of,
+			.clear = clear,.add_cell = add_cell,.add_row = add_row,
+		},
+		.generation = pfs_load_acquire(&arena->digest_generation),
+		.reset = pfs_load(&arena->reset_of[PFS_RESET_WAITS_BY_DIGEST]),
+	};
 
-	for (int i = 0; i < MOVE_RETRIES; i++)
-	{
-		uint64_t	before = pfs_digest_folds(arena, false);
-
-		sums = scan->alloc(scan, sizeof(Sums));
-		sums->scan = scan;
-		sums->generation = pfs_load_acquire(&arena->digest_generation);
-		add_cells(sums);
-		if (add_chains(sums))
-		{
-			pfs_fence();
-			if (pfs_digest_folds(arena, false) == before)
-				break;
-		}
-		if (i == MOVE_RETRIES - 1)
-			pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
-	}
-	for (Sum *sum = sums->first; sum != NULL; sum = sum->in_order)
-	{
-		PfsDigest  *digest = pfs_digest(arena, sum->digest);
-		DigestWaitRow row;
-		const void *parts[] = {&row};
-
-		memset(&row, 0, sizeof(row));
-		if (sum->digest > PFS_DIGEST_OTHERS)
-			row.schema = pfs_text_of_name(arena, pfs_load(&digest->database));
-		row.digest_text = pfs_read_digest_text(scan, sum->digest, sums->generation, row.sha);
-		row.name = PFS_TEXT_OF(pfs_wait_instrument(arena, sum->wait)->name);
-		row.stat = sum->stat;
-		scan->emit(scan, parts);
-	}
+	sums.waits = scan->alloc(scan, sums.cells.end * sizeof(*sums.waits));
+	pfs_cells_sum(&sums.cells);
+	for (uint32_t number = PFS_DIGEST_OTHERS; number < sums.cells.end; number++)
+		for (const Sum *sum = sums.waits[number]; sum != NULL; sum = sum->next)
+			if (sum->stat.count != 0)
+				emit_digest_wait(&sums, number, sum);
 }
 
 const PfsTable pfs_table_events_waits_summary_by_digest = {

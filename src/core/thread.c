@@ -11,7 +11,10 @@
 #include "core/object.h"
 #include "core/rollup.h"
 #include "core/setup.h"
+#include "core/summing.h"
 #include "core/timer.h"
+
+#define SLEEPS_FOR_ROWS 100		/* of a millisecond each, until rows are free that others stand in */
 
 /* Row + 1 of the party with this key, made if there is none; 0 when the table is full. */
 static uint32_t
@@ -94,13 +97,12 @@ find_account(PfsArena *arena, PfsRef user, PfsRef host)
 static void
 hide_events(PfsArena *arena, PfsThread *thread)
 {
-	uint32_t   *shown = pfs_thread_shown(arena, thread);
-
-	for (uint32_t i = 0; i < arena->sizes.statement_stack + arena->sizes.statements_history; i++)
-		pfs_store(&shown[i], PFS_NO_SLOT);
-	pfs_store(&thread->transaction_shown, PFS_NO_SLOT);
+	pfs_journal_clear(arena, thread);
+	pfs_store(&thread->histogram_last, 0);
+	for (int i = 0; i < PFS_ANSWERS; i++)
+		pfs_store(&thread->answered[i], 0);
+	pfs_store(&thread->transaction_shown, PFS_NO_TRANSACTION);
 	pfs_store(&thread->transactions_ended, 0);
-	pfs_store(&thread->statements_ended, 0);
 	pfs_store(&thread->wait_depth, 0);
 	pfs_store(&thread->waits_ended, 0);
 	pfs_store(&pfs_thread_waits(arena, thread)->head.state, PFS_EVENT_EMPTY);
@@ -109,14 +111,17 @@ hide_events(PfsArena *arena, PfsThread *thread)
 
 /* What is collected by digest, file and table does not wait for the roll-up lock. */
 static void
-fold_objects(PfsArena *arena, PfsThread *thread)
+fold_objects(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 {
+	static const PfsCacheKind *const kinds[] = {&pfs_digest_cells, &pfs_digest_wait_cells,
+		&pfs_object_cells[PFS_MAP_FILES], &pfs_object_cells[PFS_MAP_TABLES]};
+	int			sleeps = SLEEPS_FOR_ROWS;
 	uint64_t   *calls = pfs_pool_at(pfs_pool_of(arena), pfs_load(&thread->calls),
 									PFS_CALL_COUNTERS * sizeof(uint64_t));
 
-	pfs_digest_fold_thread(arena, thread);
-	pfs_digest_wait_fold_thread(arena, thread);
-	pfs_object_fold_thread(arena, thread);
+	pfs_sum_journal(arena, thread, long_history);
+	for (size_t i = 0; i < PFS_LENGTH(kinds); i++)
+		pfs_cache_fold_all(arena, thread, kinds[i], &sleeps);
 	pfs_seq_write_begin(&thread->seq);
 	pfs_add(&thread->call_folds, 1);
 	pfs_fence();				/* readers see that something moves before it does */
@@ -210,7 +215,7 @@ pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThreadInfo *info)
 		pfs_store(&thread->seq, pfs_load(&thread->seq) + 1);	/* predecessor died inside */
 	if (pfs_load(&thread->identity) & 1)
 		pfs_store(&thread->identity, pfs_load(&thread->identity) + 1);
-	fold_objects(arena, thread);	/* of a predecessor that could not */
+	fold_objects(arena, thread, NULL);	/* of a predecessor that could not */
 	locked = pfs_rollup_lock(arena, !info->hurried);
 	if (!locked && info->hurried)
 		return NULL;
@@ -252,11 +257,11 @@ pfs_thread_set_leader(PfsArena *arena, PfsThread *thread, uint32_t pid)
 }
 
 void
-pfs_thread_detach(PfsArena *arena, PfsThread *thread)
+pfs_thread_detach(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 {
 	bool		locked;
 
-	fold_objects(arena, thread);
+	fold_objects(arena, thread, long_history);
 	locked = pfs_rollup_lock(arena, true);
 	pfs_seq_write_begin(&thread->seq);
 	pfs_seq_write_begin(&thread->identity);
@@ -287,4 +292,11 @@ pfs_thread_instrument(PfsArena *arena, PfsThread *thread, bool on)
 {
 	pfs_store(&thread->instrumented, (uint8_t) on);
 	pfs_add_release(&arena->setup_changes, 1);	/* sessions remember what it was */
+}
+
+void
+pfs_thread_keep_history(PfsArena *arena, PfsThread *thread, bool on)
+{
+	pfs_store(&thread->history, (uint8_t) on);
+	pfs_add_release(&arena->setup_changes, 1);
 }

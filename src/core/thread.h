@@ -19,8 +19,8 @@
  */
 typedef struct PfsAggregate
 {
-	uint32_t	transaction_epoch;
-	uint32_t	spare;
+	uint32_t	transaction_epoch;	/* begins as a cell */
+	uint32_t	spare[3];
 	PfsTransactionStat transaction;
 	PfsRef		cell[];			/* statement classes, errors, waits */
 } PfsAggregate;
@@ -28,7 +28,8 @@ typedef struct PfsAggregate
 typedef struct PfsCell
 {
 	uint32_t	epoch;			/* reset counter when the content began; threads only */
-	uint32_t	spare;
+	PfsSeq		seq;			/* of statements in threads: odd while the owner changes it ... */
+	uint64_t	last;			/* ... number of the last record in it */
 } PfsCell;
 
 typedef struct PfsStatementCell
@@ -71,7 +72,7 @@ typedef struct PfsParty
 
 #define PFS_DIGEST_CACHE 256	/* digest cells of one thread */
 #define PFS_DIGEST_WAIT_CACHE 128	/* cells of (digest, wait) of one thread */
-#define PFS_OBJECT_CACHE 64		/* cells of files, and of tables, of one thread; see object.h */
+#define PFS_OBJECT_CACHE 64		/* cells of files, and of tables, of one thread */
 #define PFS_WAIT_STACK 5		/* waits inside each other */
 #define PFS_CALL_COUNTERS 128	/* libc calls that are counted, see interposed_calls */
 
@@ -94,6 +95,9 @@ typedef enum PfsThreadState
 	PFS_THREAD_IDLE_IN_TRANSACTION,
 	PFS_THREAD_ACTIVE
 } PfsThreadState;
+
+/* Answers to the client that are counted as untimed events of a class, and so many that a store is dear. */
+#define PFS_ANSWERS 4
 
 typedef struct PfsThread
 {
@@ -118,17 +122,26 @@ typedef struct PfsThread
 	PfsRef		schema;			/* present one of the session: keeps its name, see names.h */
 	char		program[64];	/* application name */
 
+	/* the head of its journal, see journal.h */
 	PFS_ALIGNED uint64_t event_id;	/* last one given out */
-	uint64_t	statements_ended;	/* history ring head */
-	uint64_t	transactions_ended; /* history ring head */
-	uint32_t	transaction_shown;	/* slot of events_transactions_current, or PFS_NO_SLOT */
-	uint32_t	bucket_moves;	/* advances when one bucket of a digest cell moves into its row */
-	uint64_t	digest_folds;	/* advances when a digest cell moves into its row; never goes back */
+	uint64_t	ended;			/* statements; the number of the last record */
+	uint64_t	summed;			/* records up to this one are in the cells */
+	uint64_t	summing;		/* up to this one they may be, if the owner was killed */
+	uint64_t	text_next;		/* where the next text goes */
 	uint64_t	state_since;
 	uint32_t	state;			/* PfsThreadState */
-	uint32_t	histogram_epoch;
+	uint32_t	answered[PFS_ANSWERS];	/* not in the cells of their classes yet, see pfs_answer */
+
+	uint32_t	answered_epoch; /* reset counter when they began ... */
+	uint32_t	answered_scope; /* ... PfsScope for which they count */
+
+	uint64_t	transactions_ended; /* history ring head */
+	uint32_t	transaction_shown;	/* slot of events_transactions_current, or PFS_NO_TRANSACTION */
+	uint32_t	histogram_epoch;	/* what follows is the thread's part of the global histogram */
+	PfsSeq		histogram_seq;	/* odd while the owner changes it */
+	uint64_t	histogram_last; /* number of the last record in it */
 	uint64_t	histogram[PFS_BUCKETS];
-	PfsRef		digest_cell[PFS_DIGEST_CACHE];
+	PfsRef		digest_cell[PFS_DIGEST_CACHE];	/* these are places, see cell_cache.h */
 	PfsRef		digest_wait_cell[PFS_DIGEST_WAIT_CACHE];
 	PfsRef		file_cell[PFS_OBJECT_CACHE];
 	PfsRef		table_cell[PFS_OBJECT_CACHE];
@@ -138,6 +151,15 @@ typedef struct PfsThread
 	uint64_t	call_folds;		/* advances when the thread's calls move into the totals */
 	PfsSocket	socket;
 } PfsThread;
+
+/* Statement class that an answer counts for. */
+static inline uint32_t
+pfs_answer_class(const PfsArena *arena, uint32_t answer)
+{
+	uint32_t	class = pfs_load(&arena->answer_class[answer]);
+
+	return class < arena->sizes.statement_classes ? class : 0;
+}
 
 /* Which of a thread's two aggregates an event belongs to. */
 typedef enum PfsScope
@@ -165,53 +187,14 @@ pfs_thread_aggregate(const PfsArena *arena, PfsThread *thread, PfsScope scope)
 							 (size_t) scope * arena->aggregate_bytes);
 }
 
-/*
- * Statement slots of a thread hold one event and its text each.  They are never copied inside the
- * thread: an event is written where it starts, and when it ends its slot changes places with the
- * oldest one of the history.  What is shown is told by two arrays of slot numbers: of the
- * statements in events_statements_current, then of the history ring.
- */
-#define PFS_NO_SLOT UINT32_MAX
-
-static inline uint32_t *
-pfs_thread_shown(const PfsArena *arena, PfsThread *thread)
-{
-	return (uint32_t *) ((char *) thread + arena->thread_shown_offset);
-}
-
-/* Has the thread statement slots?  (False: a statement of it makes no row.) */
+/* Has the thread a journal?  (False: it records no statements.) */
 static inline bool
 pfs_thread_has_statements(const PfsArena *arena, const PfsThread *thread)
 {
 	return (const char *) thread < PFS_AT(arena, arena->lean_threads, char);
 }
 
-static inline PfsStatementEvent *
-pfs_thread_statement(const PfsArena *arena, PfsThread *thread, uint32_t slot)
-{
-	return (PfsStatementEvent *) ((char *) thread + arena->thread_history_offset +
-								  (size_t) slot * arena->statement_slot_bytes);
-}
-
-/* Text of a statement slot: sql_text_length bytes, then the message. */
-static inline char *
-pfs_statement_text(PfsStatementEvent *slot)
-{
-	return (char *) (slot + 1);
-}
-
-/* Bytes of them that an event claims to have, at most what there is room for. */
-static inline uint32_t
-pfs_text_length(const PfsArena *arena, const PfsStatementEvent *event)
-{
-	return pfs_min(pfs_load(&event->text_length), arena->sizes.sql_text_length);
-}
-
-static inline uint32_t
-pfs_message_length(const PfsStatementEvent *event)
-{
-	return pfs_min(pfs_load(&event->message_length), (uint32_t) PFS_MESSAGE_LENGTH);
-}
+#define PFS_NO_TRANSACTION UINT32_MAX
 
 /*
  * Transaction slots: a ring of the history's length and one more.  A transaction is written where
@@ -310,6 +293,9 @@ typedef struct PfsThreadInfo
 /* Switches the observation of a thread on or off, from its next event on.  Any process. */
 extern void pfs_thread_instrument(PfsArena *arena, PfsThread *thread, bool on);
 
+/* The same for its histories. */
+extern void pfs_thread_keep_history(PfsArena *arena, PfsThread *thread, bool on);
+
 /*
  * Takes the slot: folds what a dead predecessor left, gives a new thread id, applies setup_actors
  * or setup_threads.  Waits up to a second for the roll-up lock, unless hurried.  Owner only; NULL
@@ -320,8 +306,12 @@ extern PfsThread *pfs_thread_attach(PfsArena *arena, uint32_t slot, const PfsThr
 /* The process turns out to be a parallel worker of this one. */
 extern void pfs_thread_set_leader(PfsArena *arena, PfsThread *thread, uint32_t pid);
 
-/* Moves the statistics up to the account and frees the slot.  Owner only. */
-extern void pfs_thread_detach(PfsArena *arena, PfsThread *thread);
+/*
+ * Moves the statistics up to the account and frees the slot.  long_history: what the session has claimed of
+ * it, NULL = its last statements do not get there.  Owner only.
+ */
+struct PfsLongClaims;
+extern void pfs_thread_detach(PfsArena *arena, PfsThread *thread, struct PfsLongClaims *long_history);
 
 /* Slot of a live thread by its pid, or NULL. */
 extern PfsThread *pfs_thread_by_pid(const PfsArena *arena, uint32_t pid);

@@ -41,13 +41,13 @@ fill_event(const PfsSession *session, PfsTransactionEvent *event, PfsTicks start
 static void
 set_nesting(const PfsSession *session, PfsEventHead *head)
 {
-	const PfsStatement *parent = session->running;
+	const PfsStatement *parent = session->running != NULL ? session->running : session->top;
 
 	while (parent != NULL && !parent->recorded)
 		parent = parent->parent;
 	if (parent == NULL)
 		return;
-	pfs_store(&head->nesting_event_id, parent->event->head.event_id);
+	pfs_store(&head->nesting_event_id, parent->record->event_id);
 	pfs_store(&head->nesting_type, PFS_NESTING_STATEMENT);
 }
 
@@ -74,8 +74,7 @@ pfs_transaction_open(PfsSession *session, PfsTicks start)
 	transaction->event = pfs_thread_transaction(arena, thread, slot);
 	pfs_seq_write_begin(&thread->seq);
 	fill_event(session, transaction->event, start);
-	pfs_add(&thread->event_id, 1);
-	pfs_store(&transaction->event->head.event_id, pfs_load(&thread->event_id));
+	pfs_store(&transaction->event->head.event_id, pfs_next_number(&thread->event_id));
 	set_nesting(session, &transaction->event->head);
 	pfs_store(&thread->transaction_shown, slot);
 	pfs_seq_write_end(&thread->seq);

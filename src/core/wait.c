@@ -43,7 +43,7 @@ set_nesting(PfsSession *session, PfsWait *wait, PfsEventHead *head)
 	}
 	else if (statement != NULL)
 	{
-		id = statement->event->head.event_id;
+		id = statement->record->event_id;
 		type = PFS_NESTING_STATEMENT;
 	}
 	else if (pfs_waiting_statement(session) == NULL && session->in_command &&
@@ -53,8 +53,7 @@ set_nesting(PfsSession *session, PfsWait *wait, PfsEventHead *head)
 		/* its statement is being parsed: that will have this number */
 		if (session->promised_event == 0)
 		{
-			pfs_add(&session->thread->event_id, 1);
-			session->promised_event = pfs_load(&session->thread->event_id);
+			session->promised_event = pfs_next_number(&session->thread->event_id);
 		}
 		id = session->promised_event;
 		type = PFS_NESTING_STATEMENT;
@@ -86,8 +85,7 @@ open_row(PfsSession *session, PfsWait *wait)
 	event = slot_of(session, wait);
 	pfs_store(&event->head.thread_id, thread->thread_id);
 	set_nesting(session, wait, &event->head);	/* may take a number, which comes before ours */
-	pfs_add(&thread->event_id, 1);
-	pfs_store(&event->head.event_id, pfs_load(&thread->event_id));
+	pfs_store(&event->head.event_id, pfs_next_number(&thread->event_id));
 	pfs_store(&event->head.end_event_id, 0);
 	pfs_store(&event->head.timer_start, wait->start);
 	pfs_store(&event->head.timer_end, 0);
@@ -176,9 +174,9 @@ pfs_wait_hand_over(PfsSession *session, PfsStatement *statement)
 	const PfsWaitTotals *totals = &statement->waits;
 	PfsStatement *parent = statement->parent;
 
-	if (statement->event->digest != PFS_DIGEST_NONE)
-		pfs_digest_wait_add(session->arena, session->thread, statement->event->digest,
-							statement->event->digest_generation, totals);
+	if (statement->record->digest != PFS_DIGEST_NONE)
+		pfs_digest_wait_add(session->arena, session->thread, statement->record->digest,
+							statement->record->digest_generation, totals);
 	for (uint32_t i = 0; parent != NULL && i < totals->used; i++)
 	{
 		PfsTimerStat *total = total_of(&parent->waits, totals->wait[i]);
@@ -190,7 +188,7 @@ pfs_wait_hand_over(PfsSession *session, PfsStatement *statement)
 	}
 	if (parent != NULL)
 		pfs_statement_count(parent, PFS_COUNTER_LOCK_TIME,
-							pfs_statement_counter(statement->event, PFS_COUNTER_LOCK_TIME));
+							pfs_record_counter(statement->record, PFS_COUNTER_LOCK_TIME));
 }
 
 void
@@ -299,16 +297,21 @@ count_io(PfsSession *session, const PfsWait *wait, PfsTicks ticks, int64_t bytes
 {
 	unsigned	part = part_of[wait->operation];
 	PfsIoCell  *cell = cell_of(session, wait->wait);
-	PfsIoStat  *object = NULL;
+	PfsObjectCell *file;
 
 	if (pfs_likely(cell != NULL))
 		add_io(&cell->stat, part, ticks, bytes);
 	if (wait->row != 0)
-		object = pfs_file_cell(session->arena, session->thread, wait->row, wait->use);
+	{
+		file = pfs_file_cell(session->arena, session->thread, wait->row, wait->use);
+		if (pfs_unlikely(file == NULL))
+			return;
+		pfs_seq_write_begin(&file->head.seq);
+		add_io(&file->stat.io, part, ticks, bytes);
+		pfs_seq_write_end(&file->head.seq);
+	}
 	else if (wait->kind == PFS_WAIT_SOCKET && pfs_load(&session->thread->socket.used))
-		object = pfs_socket_stat(session->arena, &session->thread->socket);
-	if (object != NULL)
-		add_io(object, part, ticks, bytes);
+		add_io(pfs_socket_stat(session->arena, &session->thread->socket), part, ticks, bytes);
 }
 
 PFS_HOT void
@@ -353,7 +356,7 @@ pfs_wait_drop(PfsSession *session, PfsWait *wait)
 }
 
 /* Rows read and changed together are one event: the count says rows, the time is that of all. */
-static PFS_HOT void
+static inline void
 add_rows(PfsTimerStat *stat, uint64_t rows, PfsTicks ticks)
 {
 	pfs_add(&stat->count, rows - 1);
@@ -368,7 +371,7 @@ pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperatio
 		PFS_OPERATION_INSERT, PFS_OPERATION_UPDATE, PFS_OPERATION_ROW_DELETE};
 	PfsArena   *arena = session->arena;
 	uint32_t	number = pfs_load(&arena->table_wait);
-	PfsTableStat *object;
+	PfsObjectCell *table;
 	PfsWaitCell *cell;
 
 	if (rows == 0 || !pfs_wait_enabled(session, number) || !pfs_enter_recording(session))
@@ -377,9 +380,13 @@ pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperatio
 	cell = cell_of(session, number);
 	if (pfs_likely(cell != NULL))
 		add_rows(&cell->stat, rows, ticks);
-	object = pfs_table_cell(arena, session->thread, row, use);
-	if (pfs_likely(object != NULL))
-		add_rows(&object->operation[operation], rows, ticks);
+	table = pfs_table_cell(arena, session->thread, row, use);
+	if (pfs_likely(table != NULL))
+	{
+		pfs_seq_write_begin(&table->head.seq);
+		add_rows(&table->stat.table.operation[operation], rows, ticks);
+		pfs_seq_write_end(&table->head.seq);
+	}
 	if (pfs_unlikely(pfs_wait_shown(session)))
 	{
 		PfsWait		wait = {.start = ticks != 0 ? start : 0,.wait = number,

@@ -59,20 +59,36 @@ typedef struct PfsCall
  * restored after begin and after end.  Only calls of the thread that installed are observed (in a
  * child: of the one that forked), so that the observer needs no protection against threads that
  * libraries start.
+ *
+ * received is called, under the same rules, when a call that receives (PFS_OPERATION_RECV) has returned
+ * data, whether it was observed otherwise or not.
  */
 typedef struct PfsCallObserver
 {
 	bool		(*begin) (PfsCall *call);
 	void		(*end) (PfsCall *call, int64_t result);
+	void		(*received) (int fd);
 } PfsCallObserver;
 
 /*
  * The word that a wrapper asks first: nothing is observed while (*word & mask) is 0, and for calls
- * on sockets (PFS_TARGET_SOCKET) while (*word & socket_mask) is 0.  Until set, a word that is
- * always 0.  Any process, at any time.
+ * on sockets (PFS_TARGET_SOCKET) while (*word & socket_mask) is 0; received while (*word & received_mask)
+ * is 0.  Until set, a word that is always 0.  Any process, at any time.
  */
-extern void pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word,
-								  uint32_t mask, uint32_t socket_mask);
+typedef struct PfsCallMasks
+{
+	uint32_t	calls;
+	uint32_t	sockets;
+	uint32_t	received;
+} PfsCallMasks;
+
+extern void pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, PfsCallMasks masks);
+
+/*
+ * Calls that wait for events (PFS_OPERATION_POLL) are not observed, but only noted in *noted, while the word
+ * has this value.  value = 0: all are observed.  The word must be set first.
+ */
+extern void pfs_interpose_only_note(uint32_t *const *word, uint32_t value, uint8_t *noted);
 
 typedef enum PfsSlotState
 {

@@ -32,14 +32,24 @@ nobody_end(PfsCall *call, int64_t result)
 	(void) result;
 }
 
+static void
+nobody_received(int fd)
+{
+	(void) fd;
+}
+
 static const uint32_t never = 0;
-static const PfsCallObserver nobody = {.begin = nobody_begin, .end = nobody_end};
+static const PfsCallObserver nobody = {.begin = nobody_begin,.end = nobody_end,.received = nobody_received};
 
 /* Written by pfs_interpose_observe; read by every call.  There is always an observer to call. */
 static struct
 {
 	const uint32_t *word;
 	uint32_t	mask[2];		/* of calls on sockets: the second */
+	uint32_t	received_mask;
+	uint32_t	noted_value;	/* of noted_word, while which calls that wait are only noted; 0 = never */
+	uint32_t *const *noted_word;
+	uint8_t    *noted;
 	const PfsCallObserver *observer;
 	const void *thread;			/* written once, by pfs_wrappers_own_thread */
 	int		   *error;			/* the address of that thread's errno, which never moves */
@@ -49,14 +59,26 @@ void	   *pfs_call_real[PFS_CALLS];
 
 /* A signal handler that comes in between sees a word that is 0; other threads are turned away. */
 void
-pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, uint32_t mask,
-					  uint32_t socket_mask)
+pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, PfsCallMasks masks)
 {
 	pfs_store(&watch.word, &never);
 	pfs_store_release(&watch.observer, observer == NULL ? &nobody : observer);
-	pfs_store_release(&watch.mask[0], mask);
-	pfs_store_release(&watch.mask[1], socket_mask);
+	pfs_store_release(&watch.mask[0], masks.calls);
+	pfs_store_release(&watch.mask[1], masks.sockets);
+	pfs_store_release(&watch.received_mask, masks.received);
+	pfs_store_release(&watch.noted_value, 0);
 	pfs_store_release(&watch.word, word == NULL ? &never : word);
+}
+
+void
+pfs_interpose_only_note(uint32_t *const *word, uint32_t value, uint8_t *noted)
+{
+	pfs_store_release(&watch.noted_value, 0);
+	if (value == 0)
+		return;
+	pfs_store(&watch.noted_word, word);
+	pfs_store(&watch.noted, noted);
+	pfs_store_release(&watch.noted_value, value);
 }
 
 void
@@ -102,6 +124,32 @@ end(const PfsCallObserver *observer, PfsCall *call, int64_t result)
 	*watch.error = saved;
 }
 
+/* Does the process wait for what need only be noted? */
+static inline bool
+only_noted(void)
+{
+	uint32_t	value = pfs_load(&watch.noted_value);
+
+	if (value == 0 || pfs_load(pfs_load(watch.noted_word)) != value ||
+		pfs_unlikely(__builtin_thread_pointer() != watch.thread))
+		return false;
+	pfs_store(watch.noted, 1);
+	return true;
+}
+
+/* Data has come. */
+static __attribute__((noinline)) void
+received(int fd)
+{
+	int			saved;
+
+	if (pfs_unlikely(__builtin_thread_pointer() != watch.thread))
+		return;
+	saved = *watch.error;
+	pfs_load(&watch.observer)->received(fd);
+	*watch.error = saved;
+}
+
 #define REAL(result, symbol, parameters) ((result (*) parameters) pfs_call_real[PFS_CALL_##symbol])
 
 /* __builtin_classify_type is 5 for every pointer. */
@@ -123,16 +171,31 @@ observed_##symbol parameters \
 	call.fd = (fd_); \
 	call.path = (path_); \
 	observer = begin(&call); \
-	if (observer == NULL) \
+	if (observer == NULL && PFS_OPERATION_##operation_ != PFS_OPERATION_RECV) \
 		return REAL(result, symbol, parameters) arguments; \
 	returned = REAL(result, symbol, parameters) arguments; \
-	end(observer, &call, NUMBER(returned)); \
+	if (observer != NULL) \
+		end(observer, &call, NUMBER(returned)); \
+	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && NUMBER(returned) > 0) \
+		received(fd_); \
 	return returned; \
 } \
 \
 static PFS_HOT result \
 wrapper_##symbol parameters \
 { \
+	if (PFS_OPERATION_##operation_ == PFS_OPERATION_POLL && only_noted()) \
+		return REAL(result, symbol, parameters) arguments; \
+	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && \
+		!(pfs_load(pfs_load(&watch.word)) & pfs_load(&watch.mask[1])) && \
+		(pfs_load(pfs_load(&watch.word)) & pfs_load(&watch.received_mask)) != 0) \
+	{ \
+		result		returned = REAL(result, symbol, parameters) arguments; \
+\
+		if (NUMBER(returned) > 0) \
+			received(fd_); \
+		return returned; \
+	} \
 	if (pfs_likely(!(pfs_load(pfs_load(&watch.word)) & \
 					 pfs_load(&watch.mask[PFS_TARGET_##target_ == PFS_TARGET_SOCKET])))) \
 		return REAL(result, symbol, parameters) arguments; \

@@ -19,6 +19,7 @@
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_statement.h"
 #include "pg/pg_wait.h"
 #include "postmaster/autovacuum.h"
 #include "replication/walsender.h"
@@ -39,16 +40,8 @@ static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
 /* Owner: this process; of the last attach attempt, so that a child does not inherit the answer. */
 static int	refused_pid = 0;
 
-/* Pair of clock readings for pfs_pg_arrival, and its last answer. */
-static TimestampTz paired_time = 0;
-static PfsTicks paired_ticks = 0;
-static TimestampTz arrival_time = 0;
-static PfsTicks arrival_ticks = 0;
-
-/* What the cached schema name was computed from. */
-static PfsRef schema_name = 0;
+/* What the session's schema and role were taken from. */
 static const char *schema_path = NULL;
-static Oid	schema_user = InvalidOid;
 static const char *program_seen = NULL;
 
 static void
@@ -58,12 +51,13 @@ pfs_pg_detach(int code, Datum arg)
 
 	if (thread == NULL)
 		return;
-	pfs_pg_finish_ended();
+	pfs_pg_set_top(NULL);
 	pfs_pg_forget_level(0, 0, NULL);
 	pfs_pg_wait_detach();
+	pfs_pg_protocol_detach();
 	pfs_session.thread = NULL;
 	refused_pid = MyProcPid;
-	pfs_thread_detach(pfs_session.arena, thread);
+	pfs_thread_detach(pfs_session.arena, thread, &pfs_session.statements_long);
 }
 
 #define CONNECTION_NONE 0
@@ -150,7 +144,7 @@ attach(bool patient)
 	info.class = pfs_pg_thread_class();
 	info.database_id = MyDatabaseId;
 	info.encoding = GetDatabaseEncoding();
-	pfs_pg_has_client = MyProcPort != NULL && !am_walsender;
+	pfs_pg_has_client = MyProcPort != NULL;
 	if (MyProcPort != NULL)
 		describe_client(MyProcPort, &info, host, sizeof(host));
 	if (attaching)
@@ -279,17 +273,15 @@ hold_schema(const char *name)
 	return ref;
 }
 
-PFS_HOT PfsRef
-pfs_pg_current_schema(void)
+static pg_noinline void
+refresh_identity(void)
 {
 	PfsPgSearchPath *path;
 	char	   *name = NULL;
 
-	if (pfs_likely(schema_path == namespace_search_path && schema_user == GetUserId() &&
-				   program_seen == application_name))
-		return schema_name;
+	pfs_session.role = GetUserId();
 	if (!IsTransactionState())
-		return schema_name;
+		return;
 	register_invalidation();
 	if (pfs_session.thread->database_id != MyDatabaseId || pfs_session.thread->database == 0)
 		complete_identity();
@@ -298,14 +290,20 @@ pfs_pg_current_schema(void)
 	path = pfs_pg_search_path();
 	if (path->schemas != NIL)
 		name = get_namespace_name(linitial_oid(path->schemas));
-	schema_name = hold_schema(name);
+	pfs_session.schema = hold_schema(name);
 	schema_path = namespace_search_path;
-	schema_user = GetUserId();
 	list_free(path->schemas);
 	pfree(path);
 	if (name != NULL)
 		pfree(name);
-	return schema_name;
+}
+
+PFS_HOT void
+pfs_pg_refresh_identity(void)
+{
+	if (pfs_unlikely(schema_path != namespace_search_path || pfs_session.role != GetUserId() ||
+					 program_seen != application_name))
+		refresh_identity();
 }
 
 size_t
@@ -313,45 +311,6 @@ pfs_pg_clip(const char *text, size_t length, size_t limit)
 {
 	return length <= limit ? length : (size_t) pg_mbcliplen(text, (int) Min(length, (size_t) PG_INT32_MAX),
 														   (int) limit);
-}
-
-/*
- * The server's timestamp is wall-clock time in whole microseconds.  A pair of readings, at most a
- * second old, converts it, so that neither a step nor the slewing of the wall clock matters.
- */
-static pg_noinline PfsTicks
-ticks_of(TimestampTz arrived)
-{
-	int64		age = arrived - paired_time;
-	double		ticks_per_us = (double) pfs_timer.frequency / 1e6;
-	PfsTicks	ticks;
-
-	if (paired_ticks == 0 || age < 0 || age > USECS_PER_SEC)
-	{
-		paired_time = GetCurrentTimestamp();
-		paired_ticks = pfs_now();
-		age = arrived - paired_time;
-	}
-	/* the timestamp was cut to microseconds: on average half a one was lost */
-	ticks = paired_ticks + (int64) (((double) age + 0.5) * ticks_per_us);
-	if (age < 0)
-		ticks = Min(ticks, paired_ticks);
-	return ticks;
-}
-
-PFS_HOT PfsTicks
-pfs_pg_arrival(void)
-{
-	TimestampTz arrived = GetCurrentStatementStartTimestamp();
-
-	if (arrived != arrival_time)
-	{
-		PfsTicks	waited = pfs_pg_wait_ended(arrived);
-
-		arrival_time = arrived;
-		arrival_ticks = waited != 0 ? waited : ticks_of(arrived);
-	}
-	return arrival_ticks;
 }
 
 static void

@@ -62,11 +62,10 @@ pfs_pg_process_number(void)
 #endif
 
 /* 17: how much of the client's input is buffered can be asked; before, only whether there is some. */
-#define PFS_PG_SYNC_MESSAGE_BYTES 5
 #if PG_VERSION_NUM >= 170000
-#define pfs_pg_sync_is_waiting() (pq_buffer_remaining_data() == PFS_PG_SYNC_MESSAGE_BYTES)
+#define pfs_pg_message_is_waiting() (pq_buffer_remaining_data() > 0)
 #else
-#define pfs_pg_sync_is_waiting() pq_buffer_has_data()
+#define pfs_pg_message_is_waiting() pq_buffer_has_data()
 #endif
 
 /*

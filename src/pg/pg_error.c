@@ -15,7 +15,10 @@
 #include "pg/pg_arena.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_command.h"
+#include "pg/pg_protocol.h"
 #include "pg/pg_query.h"
+#include "pg/pg_statement.h"
 #include "pg/pg_text.h"
 #include "tcop/dest.h"
 #include "tcop/tcopprot.h"
@@ -25,6 +28,7 @@ static emit_log_hook_type prev_emit_log_hook = NULL;
 
 /* Owner: this process.  The error seen last by the guard, until it is reported or caught. */
 static int	caught_sqlstate = 0;
+static bool raised = false;
 static char caught_message[PFS_MESSAGE_LENGTH + 1];
 
 /* For copies of errors inside subtransactions; made at attach, so that no error path allocates it. */
@@ -36,7 +40,7 @@ static MemoryContext message_context = NULL;
 static void
 record_unseen_statement(int sqlstate, const char *message)
 {
-	PfsTicks	start = pfs_pg_arrival();
+	PfsTicks	start = pfs_pg_command_since();
 	PfsTicks	now = pfs_now();
 	PfsStatement *statement;
 	PfsPgText	text;
@@ -53,37 +57,30 @@ record_unseen_statement(int sqlstate, const char *message)
 	pfs_pg_end(statement, now, sqlstate, pfs_pg_message_kept(statement, sqlstate, message));
 }
 
-/* All statements on stage fail, innermost first; else the one that the commit belongs to. */
+/* A statement that was analysed and has not begun yet: it failed in between, while it was rewritten. */
+static void
+record_analysed_statement(int sqlstate, const char *message)
+{
+	PfsPgSource source = pfs_pg_command.analysed;	/* forgotten when it begins */
+	PfsStatement *statement = pfs_pg_begin(&source);
+
+	if (statement != NULL)
+		pfs_pg_end(statement, pfs_now(), sqlstate, pfs_pg_message_kept(statement, sqlstate, message));
+}
+
 static void
 fail_statements(int sqlstate, const char *message)
 {
-	PfsTicks	now = pfs_now();
-	PfsStatement *top;
-
-	if (pfs_session.running == NULL && pfs_pg_pending != NULL)
-		pfs_session.running = pfs_pg_pending;
-	if (pfs_session.running == NULL)
-	{
-		top = pfs_pg_top();
-		if (top != NULL && (top->host_flags & PFS_PG_ENDED) != 0 &&
-			!pfs_pg_belongs_to_newer_message(top))
-			pfs_pg_end(top, now, sqlstate, pfs_pg_message_kept(top, sqlstate, message));
-		else
-		{
-			pfs_pg_finish_ended();
-			record_unseen_statement(sqlstate, message);
-		}
+	if (pfs_pg_fail(sqlstate, message))
 		return;
-	}
-	message = pfs_pg_message_kept(pfs_session.running, sqlstate, message);
-	while (pfs_session.running != NULL)
-	{
-		PfsStatement *statement = pfs_session.running;
-
-		if (statement == pfs_pg_pending)
-			statement->host_caller = NULL;
-		pfs_pg_end(statement, now, sqlstate, message);
-	}
+	pfs_pg_set_top(NULL);
+	/* a secret would have to be normalised, which is not done while an error is reported */
+	if (pfs_pg_command.analysed.text != NULL &&
+		pfs_pg_command.analysed.digest_generation == pfs_load(&pfs_arena->digest_generation) &&
+		(pfs_pg_command.analysed.flags & PFS_PG_SECRET) == 0)
+		record_analysed_statement(sqlstate, message);
+	else
+		record_unseen_statement(sqlstate, message);
 }
 
 /* Interrupts are held: what would raise an error of its own is left out, see pg_statement.c. */
@@ -91,12 +88,14 @@ static void
 raise_error(int sqlstate, const char *message)
 {
 	caught_sqlstate = 0;
+	raised = false;
 	if (pfs_session.thread == NULL)
 		return;
 	HOLD_INTERRUPTS();
 	if (pfs_wants(&pfs_session, PFS_GATE_ERRORS))
 		pfs_error_count(&pfs_session, pfs_pg_error_number(sqlstate), false, pfs_now());
 	fail_statements(sqlstate, message);
+	pfs_pg_command_forget_analysed();
 	RESUME_INTERRUPTS();
 }
 
@@ -106,7 +105,7 @@ count_warning(void)
 	PfsStatement *statement = pfs_session.running;
 
 	if (statement == NULL)
-		statement = pfs_pg_pending != NULL ? pfs_pg_pending : pfs_pg_top();
+		statement = pfs_session.top;
 	if (statement != NULL)
 		pfs_statement_count(statement, PFS_COUNTER_WARNINGS, 1);
 }
@@ -152,6 +151,7 @@ pfs_pg_error_message(const char *body, size_t length, bool is_notice)
 static void
 pfs_hook_emit_log(ErrorData *edata)
 {
+	pfs_pg_protocol_back();
 	if (pfs_session.thread != NULL && !edata->output_to_client)
 	{
 		if (edata->elevel == WARNING)
@@ -219,9 +219,11 @@ guard_callback(void *arg)
 {
 	int			sqlstate = geterrcode();
 
+	pfs_pg_protocol_back();		/* it is going to be sent, maybe */
 	if (!is_error_code(sqlstate))
 		return;
 	store_broken_rows();
+	raised = true;
 	if (GetCurrentTransactionNestLevel() > 1 && copy_message(sqlstate))
 		caught_sqlstate = sqlstate;
 }
@@ -241,7 +243,14 @@ pfs_pg_take_caught(int *sqlstate, const char **message)
 	*sqlstate = caught_sqlstate;
 	*message = caught_message[0] != '\0' ? caught_message : NULL;
 	caught_sqlstate = 0;
+	raised = false;
 	return *sqlstate != 0;
+}
+
+bool
+pfs_pg_error_is_raised(void)
+{
+	return raised;
 }
 
 void

@@ -12,6 +12,7 @@
 #include "pg/pg_wait.h"
 #include "postmaster/bgworker.h"
 #include "replication/walsender.h"
+#include "tcop/utility.h"
 #include "utils/elog.h"
 
 /* Command tags are numbered from 0; not every major has a name for their end. */
@@ -70,6 +71,33 @@ uint32
 pfs_pg_error_count(void)
 {
 	return lengthof(errors);
+}
+
+uint32
+pfs_pg_class_of_operation(CmdType operation)
+{
+	switch (operation)
+	{
+		case CMD_SELECT:
+			return pfs_pg_class_of_tag(CMDTAG_SELECT);
+		case CMD_INSERT:
+			return pfs_pg_class_of_tag(CMDTAG_INSERT);
+		case CMD_UPDATE:
+			return pfs_pg_class_of_tag(CMDTAG_UPDATE);
+		case CMD_DELETE:
+			return pfs_pg_class_of_tag(CMDTAG_DELETE);
+		case CMD_MERGE:
+			return pfs_pg_class_of_tag(CMDTAG_MERGE);
+		default:
+			return pfs_pg_class_of_tag(CMDTAG_UNKNOWN);
+	}
+}
+
+uint32
+pfs_pg_class_of_query(const Query *query)
+{
+	return query->utilityStmt != NULL ? pfs_pg_class_of_tag(CreateCommandTag(query->utilityStmt))
+		: pfs_pg_class_of_operation(query->commandType);
 }
 
 uint32
@@ -202,6 +230,10 @@ pfs_pg_register(PfsArena *arena)
 			pfs_register(arena, PFS_CLASS_STATEMENT, fixed_classes[i].name, fixed_classes[i].doc,
 						 fixed_classes[i].properties, true, fixed_classes[i].timed);
 		register_command_tags(arena);
+		arena->answer_class[PFS_PG_ANSWER_BIND] = PFS_PG_COM_BIND;
+		arena->answer_class[PFS_PG_ANSWER_EXECUTE] = PFS_PG_COM_EXECUTE;
+		arena->answer_class[PFS_PG_ANSWER_DESCRIBE] = PFS_PG_COM_DESCRIBE;
+		arena->answer_class[PFS_PG_ANSWER_CLOSE] = PFS_PG_COM_CLOSE;
 	}
 	if (PFS_BUILT_TRANSACTIONS)
 		pfs_register(arena, PFS_CLASS_TRANSACTION, "transaction", "Transactions", 0, true, true);

@@ -7,6 +7,7 @@
 
 #include "core/registry.h"
 #include "core/table.h"
+#include "nodes/parsenodes.h"
 #include "tcop/cmdtag.h"
 
 /* Protocol commands and abstract classes, in the order of registration. */
@@ -25,12 +26,27 @@ typedef enum PfsPgClass
 	PFS_PG_FIXED_CLASSES
 } PfsPgClass;
 
+/* Those that answer a message each, and are not timed by default: see pfs_answer. */
+typedef enum PfsPgAnswer
+{
+	PFS_PG_ANSWER_BIND,
+	PFS_PG_ANSWER_EXECUTE,
+	PFS_PG_ANSWER_DESCRIBE,
+	PFS_PG_ANSWER_CLOSE
+} PfsPgAnswer;
+
 /* Statement class of a command tag: the same numbers in every process. */
 static inline uint32
 pfs_pg_class_of_tag(CommandTag tag)
 {
 	return PFS_PG_FIXED_CLASSES + (uint32) tag;
 }
+
+/* That of an optimizable statement. */
+extern uint32 pfs_pg_class_of_operation(CmdType operation);
+
+/* That of a query as the parser or rewriter knows it. */
+extern uint32 pfs_pg_class_of_query(const Query *query);
 
 /* Thread classes, in the order of registration. */
 typedef enum PfsPgThreadClass

@@ -6,7 +6,10 @@
  *		pg_arena.c			the arena in shared memory
  *		pg_instruments.c	what can be observed (errors.def)
  *		pg_backend.c		this process as a thread
- *		pg_statement.c		hooks of parse analysis, planner, executor
+ *		pg_command.c		the client's command: when it came, what was answered
+ *		pg_statement.c		the states of a statement, from its begin to its end
+ *		pg_template.c		what the executions of a plan share
+ *		pg_executor.c		hooks of parse analysis, planner, executor
  *		pg_utility.c		hook of utility statements
  *		pg_query.c			what is attached to a query, as long as its memory lives
  *		pg_plan.c			counters that come from the plan
@@ -15,6 +18,7 @@
  *		pg_protocol.c		messages to the client: end of statements, protocol commands
  *		pg_error.c			errors and warnings
  *		pg_digest.c			the server's scanner feeds the digest
+ *		pg_digest_row.c		from a query id to its digest row
  *		pg_text.c			what is kept of texts and messages
  *		pg_wait_events.c	instruments of waits
  *		pg_wait.c			observer of libc calls: which wait a call is
@@ -55,7 +59,7 @@ _PG_init(void)
 	EnableQueryId();			/* has an effect while compute_query_id = auto */
 	pfs_pg_arena_install();
 	pfs_pg_backend_install();
-	pfs_pg_statement_install();
+	pfs_pg_executor_install();
 	pfs_pg_utility_install();
 	pfs_pg_xact_install();
 	pfs_pg_error_install();

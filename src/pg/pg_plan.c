@@ -15,6 +15,7 @@
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_query.h"
+#include "pg/pg_template.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -32,8 +33,6 @@ static struct
 
 /* --- the plan's shape --- */
 
-#define SHAPE_COUNTERS 6
-
 typedef struct Shape
 {
 	uint32		sequential;		/* scans of tables without an index */
@@ -44,9 +43,6 @@ typedef struct Shape
 	bool		first_is_sequential;
 	bool		first_is_range;
 	bool		has_scan;
-	uint32		counters;		/* what they come to, see list_counters */
-	PfsCounter	counter[SHAPE_COUNTERS];
-	uint32		value[SHAPE_COUNTERS];
 } Shape;
 
 static void look_at(Plan *plan, Shape *shape, bool inner_of_loop, int depth);
@@ -196,14 +192,18 @@ scans_range(Plan *plan)
 
 /* --- rows that are sorted --- */
 
+/*
+ * Calls are counted, not rows: that needs no return.  Of the calls of a loop the last one returns no row.  When the
+ * node is asked anew, the server ends the loop in its instrumentation, as long as we say that one runs.
+ */
 static PFS_HOT TupleTableSlot *
-count_row(PlanState *node)
+count_call(PlanState *node)
 {
-	TupleTableSlot *slot = node->ExecProcNodeReal(node);
+	PfsPgSortInput *input = (PfsPgSortInput *) node->instrument;
 
-	if (pfs_likely(!TupIsNull(slot)))
-		((PfsPgSortInput *) node->instrument)->rows++;
-	return slot;
+	input->calls++;
+	input->own.running = true;
+	return node->ExecProcNodeReal(node);
 }
 
 /*
@@ -232,7 +232,7 @@ watch_sort_input(PfsPgQuery *query, PlanState *node)
 		return;
 	input->counted = &input->own;
 	node->instrument = &input->own;
-	node->ExecProcNode = count_row;
+	node->ExecProcNode = count_call;
 }
 
 static bool
@@ -249,7 +249,12 @@ rows_sorted(const PfsPgQuery *query)
 	uint64		rows = 0;
 
 	for (const PfsPgSortInput *input = query->sorts; input != NULL; input = input->next)
-		rows += input->rows + (uint64) (input->counted->ntuples + input->counted->tuplecount);
+	{
+		uint64		loops = (uint64) input->own.nloops + (input->own.running ? 1 : 0);
+
+		rows += input->calls - Min(loops, input->calls) +
+			(uint64) (input->counted->ntuples + input->counted->tuplecount);
+	}
 	return rows;
 }
 
@@ -301,7 +306,7 @@ pfs_pg_usage_end(PfsStatement *statement)
 		statement->host_base[BASE_TEMP_BLOCKS];
 
 	pfs_statement_set(statement, PFS_COUNTER_TMP_BYTES, blocks * BLCKSZ);
-	if (blocks > 0 && pfs_statement_counter(statement->event, PFS_COUNTER_CREATED_TMP_DISK_TABLES) == 0)
+	if (blocks > 0 && pfs_record_counter(statement->record, PFS_COUNTER_CREATED_TMP_DISK_TABLES) == 0)
 		pfs_statement_set(statement, PFS_COUNTER_CREATED_TMP_DISK_TABLES, 1);
 }
 
@@ -309,7 +314,7 @@ pfs_pg_usage_end(PfsStatement *statement)
 
 /* The counters that a shape sets, as pairs: most plans set one or two. */
 static void
-list_counters(Shape *shape)
+list_counters(const Shape *shape, PfsPgTemplate *template)
 {
 	const struct
 	{
@@ -325,123 +330,35 @@ list_counters(Shape *shape)
 		shape->has_scan ? shape->sorts : 0},
 	};
 
-	StaticAssertStmt(lengthof(all) <= SHAPE_COUNTERS, "room for all");
+	StaticAssertStmt(lengthof(all) <= PFS_PG_SHAPE_COUNTERS, "room for all");
 	for (size_t i = 0; i < lengthof(all); i++)
 		if (all[i].value != 0)
 		{
-			shape->counter[shape->counters] = all[i].counter;
-			shape->value[shape->counters++] = all[i].value;
+			template->shape[template->counters].counter = all[i].counter;
+			template->shape[template->counters++].value = all[i].value;
 		}
 }
 
-/*
- * Shapes of cached plans.  A place is emptied by the plan's own memory when it goes, so that no plan is
- * taken for another one that was at the same address.  Other plans serve once and are looked at each time.
- */
-typedef struct CachedShape
+void
+pfs_pg_shape(const PlannedStmt *plan, PfsPgTemplate *template)
 {
-	const PlannedStmt *plan;	/* NULL = free */
-	struct PlanGone *gone;
-	Shape		shape;
-} CachedShape;
-
-/* Of the plan's memory, one for each plan in it. */
-typedef struct PlanGone
-{
-	MemoryContextCallback callback;
-	const PlannedStmt *plan;
-	CachedShape *place;			/* NULL: another plan has it now */
-} PlanGone;
-
-#define SHAPES 64				/* power of two */
-
-/* Owner: this process. */
-static CachedShape shape_cache[SHAPES];
-
-static void
-make_shape(const PlannedStmt *plan, Shape *shape)
-{
+	Shape		shape = {0};
 	ListCell   *cell;
 
-	memset(shape, 0, sizeof(*shape));
-	look_at(plan->planTree, shape, false, 0);
+	look_at(plan->planTree, &shape, false, 0);
 	foreach(cell, plan->subplans)
-		look_at((Plan *) lfirst(cell), shape, false, 0);
-	list_counters(shape);
-}
-
-static void
-plan_gone(void *arg)
-{
-	PlanGone   *gone = arg;
-
-	if (gone->place != NULL)
-		gone->place->plan = NULL;
-}
-
-/* What tells that a cached plan goes; NULL: it is no cached plan, or there is no memory. */
-static PlanGone *
-gone_of(const PlannedStmt *plan)
-{
-	MemoryContext context = GetMemoryChunkContext((void *) plan);
-	PlanGone   *gone;
-
-	if (strcmp(context->name, "CachedPlan") != 0)
-		return NULL;
-	for (MemoryContextCallback *callback = context->reset_cbs; callback != NULL; callback = callback->next)
-		if (callback->func == plan_gone && ((PlanGone *) callback->arg)->plan == plan)
-			return callback->arg;
-	gone = MemoryContextAllocExtended(context, sizeof(*gone), MCXT_ALLOC_NO_OOM);
-	if (gone == NULL)
-		return NULL;
-	gone->plan = plan;
-	gone->callback.func = plan_gone;
-	gone->callback.arg = gone;
-	MemoryContextRegisterResetCallback(context, &gone->callback);
-	return gone;
-}
-
-static bool
-take_place(CachedShape *place, const PlannedStmt *plan)
-{
-	PlanGone   *gone = gone_of(plan);
-
-	if (gone == NULL)
-		return false;
-	if (place->plan != NULL)
-		place->gone->place = NULL;
-	gone->place = place;
-	place->plan = plan;
-	place->gone = gone;
-	return true;
-}
-
-/* once: room for the shape of a plan that serves once. */
-static const Shape *
-shape_of(const PlannedStmt *plan, Shape *once)
-{
-	CachedShape *place = &shape_cache[pfs_hash64((uint64) (uintptr_t) plan) & (SHAPES - 1)];
-	Shape	   *shape;
-
-	if (pfs_likely(place->plan == plan))
-		return &place->shape;
-	shape = take_place(place, plan) ? &place->shape : once;
-	make_shape(plan, shape);
-	return shape;
+		look_at((Plan *) lfirst(cell), &shape, false, 0);
+	template->counters = 0;
+	template->sorts = shape.sorts > 0;
+	template->watches = shape.temporary > 0;
+	list_counters(&shape, template);
 }
 
 /* After ExecutorStart: the plan is initialised, and not run yet. */
 PFS_HOT void
-pfs_pg_plan_start(PfsPgQuery *query, const PlannedStmt *plan)
+pfs_pg_plan_start(PfsPgQuery *query)
 {
-	Shape		once;
-	const Shape *shape = shape_of(plan, &once);
-
-	for (uint32 i = 0; i < shape->counters; i++)
-		pfs_statement_set(query->statement, shape->counter[i], shape->value[i]);
-	if (shape->sorts > 0)
-		watch_sorts(query->plan, query);
-	pfs_pg_usage_start(query->statement);
+	watch_sorts(query->plan, query);
 }
 
 /* The query has a statement. */

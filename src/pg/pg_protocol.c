@@ -1,10 +1,10 @@
 /*
  * pg_protocol.c
- *		What the server tells its client: the end of statements, protocol commands, idle time.
+ *		What the server tells its client: it ends statements, errors and the time of a command.
  *
  * Backends send through a table of functions that an exported variable points to; ours notes the
- * type of a message and calls the server's.  Rows (DataRow, CopyData) pass after one comparison.
- * Every response belongs to one protocol command: ParseComplete to Parse, and so on.
+ * type of a message and calls the server's.  While the executor runs it stands aside, so rows cost nothing;
+ * an error or a notice brings it back before it is sent (pg_error.c).
  */
 #include "pg/pg_port.h"
 
@@ -12,222 +12,123 @@
 #include "core/clock.h"
 #include "miscadmin.h"
 #include "pg/pg_arena.h"
+#include "pg/pg_command.h"
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
-#include "pg/pg_instruments.h"
+#include "pg/pg_protocol.h"
+#include "pg/pg_statement.h"
 #include "pg/pg_wait.h"
-#include "utils/timestamp.h"
 
-static const PQcommMethods *server_methods = NULL;
-static PQcommMethods our_methods;
+const PQcommMethods *pfs_pg_server_methods = NULL;
+PQcommMethods pfs_pg_our_methods;
 static int	(*server_putmessage) (char type, const char *body, size_t length);
 
-/* Owner: this process; state of the present message cycle, ended by ReadyForQuery. */
-static bool extended_seen = false;	/* responses of the extended protocol were sent */
-static bool query_seen = false; /* something was answered */
-static bool describing_statement = false;	/* ParameterDescription was sent: T or n follows */
-static TimestampTz completed_message = 0;	/* message that the last CommandComplete answered */
-static TimestampTz ready_message = 0;	/* and the last ReadyForQuery */
-
-StaticAssertDecl(PFS_PG_COM_COPY_DATA < PFS_TALLY_CLASSES, "tallies of messages are remembered");
-
-/* Counts a message; the clock is read only for classes that are timed. */
-static PFS_HOT void
-tally(PfsPgClass class)
+/* Is the client's next message a Sync, and here already?  Nothing is waited for. */
+static bool
+sync_is_waiting(void)
 {
-	PfsTicks	arrival,
-				now;
+	int			type;
 
-	if (pfs_likely(pfs_statement_tally_again(&pfs_session, class)) ||
-		!pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
-		return;
-	if (!pfs_load(&pfs_statement_instrument(pfs_arena, class)->timed))
-	{
-		pfs_statement_tally(&pfs_session, class, 0);
-		return;
-	}
-	arrival = pfs_pg_arrival();
-	now = pfs_now();
-	pfs_statement_tally(&pfs_session, class, now > arrival ? now - arrival : 1);
-}
-
-bool
-pfs_pg_belongs_to_newer_message(const PfsStatement *statement)
-{
-	return (statement->host_flags & PFS_PG_COMPLETE) != 0 &&
-		GetCurrentStatementStartTimestamp() != completed_message;
-}
-
-/* The statement that a CommandComplete or PortalSuspended is about. */
-static PfsStatement *
-answered_statement(void)
-{
-	PfsStatement *top = pfs_pg_top();
-
-	return top == NULL || (top->host_flags & (PFS_PG_COMPLETE | PFS_PG_ANALYSED)) ? NULL : top;
+	if (!pfs_pg_message_is_waiting() || pq_is_reading_msg())
+		return false;
+	pq_startmsgread();
+	type = pq_peekbyte();
+	pq_endmsgread();
+	return type == 'S';
 }
 
 /*
- * A statement is complete.  Under the extended protocol an implicit transaction commits at the
- * Sync message; when that has arrived already, the statement stays on stage until then.
+ * What was executed last is complete.  Under the extended protocol an implicit transaction commits at the
+ * Sync message; when that has arrived already, time goes on until then.
  */
-static void
+static PFS_HOT void
 command_complete(void)
 {
-	PfsStatement *statement = answered_statement();
-	bool		extended = extended_seen;
+	PfsStatement *statement = pfs_session.top;
 
-	completed_message = GetCurrentStatementStartTimestamp();
-	if (statement == NULL)
-	{
-		if (extended)
-			tally(PFS_PG_COM_EXECUTE);
+	if (statement == NULL || pfs_session.running != NULL ||
+		(statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED))
 		return;
-	}
-	extended = extended || (statement->host_flags & PFS_PG_EXTENDED);
 	if (statement->host_query != NULL)
-		pfs_pg_complete_portal(statement);
-	statement->host_flags |= PFS_PG_ENDED | PFS_PG_COMPLETE;
-	if (!extended)
-	{
-		if (statement->on_stage_since != 0)
-			pfs_statement_pause(statement, pfs_now());
-		pfs_pg_finish_ended();
-		return;
-	}
-	tally(PFS_PG_COM_EXECUTE);
-	if (statement->on_stage_since != 0 &&
-		(IsTransactionBlock() || !pfs_pg_sync_is_waiting()))
-		pfs_statement_pause(statement, pfs_now());
+		pfs_pg_plan_end(statement->host_query, false);
+	/* to the server a pipeline may be a block, too: of its own */
+	if (!pfs_pg_command.extended || (pfs_pg_command.block && IsTransactionBlock()) || !IsTransactionState())
+		pfs_pg_end(statement, pfs_now(), 0, NULL);
+	else
+		pfs_pg_move(statement, sync_is_waiting() ? PFS_PG_COMMITTING : PFS_PG_COMPLETE, 0);
 }
 
 static void
 portal_suspended(void)
 {
-	PfsStatement *statement = answered_statement();
+	PfsStatement *statement = pfs_session.top;
 
-	if (statement != NULL)
-		pfs_statement_pause(statement, pfs_now());
-	tally(PFS_PG_COM_EXECUTE);
-}
-
-/*
- * RowDescription and NoData answer Describe, unless a simple query's result begins.  Describe is no
- * message that sets the server's timestamp, a simple query is.
- */
-static void
-row_description(void)
-{
-	PfsStatement *top = pfs_session.open > 0 ? pfs_pg_top() : NULL;
-	bool		simple_result = !extended_seen &&
-		GetCurrentStatementStartTimestamp() != ready_message;
-
-	if (describing_statement)
-		describing_statement = false;	/* counted with its ParameterDescription */
-	else if (pfs_session.running == NULL && !simple_result &&
-			 (top == NULL || (top->host_flags & (PFS_PG_ENDED | PFS_PG_COMPLETE)) != PFS_PG_ENDED))
-		tally(PFS_PG_COM_DESCRIBE);
-}
-
-static void
-parse_complete(void)
-{
-	tally(PFS_PG_COM_PARSE);
-	pfs_pg_finish_ended();
-}
-
-static void
-bind_complete(void)
-{
-	PfsStatement *unused = pfs_pg_pending;
-
-	/* a plan was made again, and its portal does not run through the executor's start */
-	if (unused != NULL)
-	{
-		pfs_pg_pending = NULL;
-		pfs_pg_drop(unused);
-	}
-	tally(PFS_PG_COM_BIND);
+	if (statement != NULL && pfs_session.running == NULL && statement->host_state == PFS_PG_RUNNING)
+		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
 }
 
 /* The session waits for its client. */
-static void
+static PFS_HOT void
 ready_for_query(char status)
 {
 	PfsTicks	now;
 
-	pfs_pg_finish_ended();
+	pfs_pg_set_top(NULL);
 	if (status != 'I')
 		pfs_pg_transaction_refresh();
-	ready_message = GetCurrentStatementStartTimestamp();
-	now = pfs_pg_last_end();
-	if (query_seen && !extended_seen)
-	{
-		PfsTicks	arrival = pfs_pg_arrival();
-
-		if (now < arrival)
-			now = pfs_now();
-		if (pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
-			pfs_statement_tally(&pfs_session, PFS_PG_COM_QUERY, now > arrival ? now - arrival : 1);
-	}
-	now = now != 0 ? now : pfs_now();
+	now = pfs_pg_command.ended;
+	if (now == 0 || now < pfs_pg_command.came)
+		now = pfs_now();
+	pfs_pg_command_ready(now);
 	pfs_session_state(&pfs_session, status == 'I' ? PFS_THREAD_IDLE : PFS_THREAD_IDLE_IN_TRANSACTION, now);
 	pfs_clock_look(pfs_arena, now);
-	extended_seen = query_seen = describing_statement = false;
-	pfs_pg_wait_idle();
+	pfs_pg_wait_idle(now);
 }
 
-static PFS_HOT void
-note_message(char type, const char *body, size_t length)
+/* A message has come that is not seen to come. */
+static inline void
+note_command(void)
 {
-	if (pfs_pg_idle && type != 'A' && type != 'N' && type != 'S')	/* these come unasked */
+	if (pfs_unlikely(pfs_pg_idle))
 		pfs_pg_wait_command();
+}
+
+static PFS_HOT pg_noinline int
+put_complete(char type, const char *body, size_t length)
+{
+	note_command();
+	pfs_pg_command_answered('C');
+	command_complete();
+	return server_putmessage(type, body, length);
+}
+
+static PFS_HOT pg_noinline int
+put_ready(char type, const char *body, size_t length)
+{
+	if (pfs_session.open > 0 || pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS))
+	{
+		note_command();
+		ready_for_query(length > 0 ? body[0] : 'I');
+	}
+	return server_putmessage(type, body, length);
+}
+
+static PFS_COLD int
+put_other(char type, const char *body, size_t length)
+{
+	if (type != 'A' && type != 'N' && type != 'S')	/* these come unasked */
+		note_command();
+	pfs_pg_command_answered(type);
 	switch (type)
 	{
-		case 'C':				/* CommandComplete */
-			query_seen = true;
-			command_complete();
-			break;
-		case 'Z':				/* ReadyForQuery */
-			ready_for_query(length > 0 ? body[0] : 'I');
-			break;
-		case '2':				/* BindComplete */
-			extended_seen = true;
-			bind_complete();
-			break;
 		case '1':				/* ParseComplete */
-			extended_seen = true;
-			parse_complete();
-			break;
-		case '3':				/* CloseComplete */
-			extended_seen = true;
-			tally(PFS_PG_COM_CLOSE);
-			break;
-		case 't':				/* ParameterDescription */
-			extended_seen = describing_statement = true;
-			tally(PFS_PG_COM_DESCRIBE);
-			break;
-		case 'T':				/* RowDescription */
-		case 'n':				/* NoData */
-			row_description();
+			pfs_pg_command_forget_analysed();
+			pfs_pg_set_top(NULL);
 			break;
 		case 's':				/* PortalSuspended */
-			extended_seen = true;
 			portal_suspended();
 			break;
-		case 'V':				/* FunctionCallResponse */
-			extended_seen = true;
-			tally(PFS_PG_COM_FUNCTION_CALL);
-			break;
-		case 'G':				/* CopyInResponse */
-		case 'H':				/* CopyOutResponse */
-			tally(PFS_PG_COM_COPY_DATA);
-			break;
-		case 'I':				/* EmptyQueryResponse */
-			query_seen = true;
-			break;
 		case 'E':				/* ErrorResponse */
-			query_seen = true;
 			pfs_pg_error_message(body, length, false);
 			break;
 		case 'N':				/* NoticeResponse */
@@ -236,33 +137,52 @@ note_message(char type, const char *body, size_t length)
 		default:
 			break;
 	}
-}
-
-static PFS_HOT pg_noinline int
-noted_putmessage(char type, const char *body, size_t length)
-{
-	note_message(type, body, length);
 	return server_putmessage(type, body, length);
 }
 
-/* Rows, and all messages while nobody asks, pass by a jump. */
 static PFS_HOT int
 pfs_putmessage(char type, const char *body, size_t length)
 {
-	if (pfs_likely(type == 'D' || type == 'd') || pfs_session.thread == NULL ||
-		(pfs_session.open == 0 && !pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS)))
-		return server_putmessage(type, body, length);
-	return noted_putmessage(type, body, length);
+	switch (type)
+	{
+		case 'D':				/* DataRow */
+		case 'd':				/* CopyData */
+			break;
+		case '2':				/* BindComplete */
+			pfs_pg_command_answered('2');
+			if (pfs_unlikely(pfs_session.top != NULL) && pfs_session.top->host_state == PFS_PG_ANALYSED)
+				pfs_pg_finish_top();	/* its plan was made again; its portal does not start now */
+			break;
+		case 'T':				/* RowDescription */
+		case 'n':				/* NoData */
+			pfs_pg_command_answered('T');
+			break;
+		case 'C':				/* CommandComplete */
+			return put_complete(type, body, length);
+		case 'Z':				/* ReadyForQuery */
+			return put_ready(type, body, length);
+		default:
+			return put_other(type, body, length);
+	}
+	return server_putmessage(type, body, length);
 }
 
 void
 pfs_pg_protocol_attach(void)
 {
-	if (!pfs_pg_has_client || server_methods != NULL)
+	if (!pfs_pg_has_client || pfs_pg_server_methods != NULL)
 		return;
-	server_methods = PqCommMethods;
-	our_methods = *server_methods;
-	server_putmessage = server_methods->putmessage;
-	our_methods.putmessage = pfs_putmessage;
-	PqCommMethods = &our_methods;
+	pfs_pg_server_methods = PqCommMethods;
+	pfs_pg_our_methods = *pfs_pg_server_methods;
+	server_putmessage = pfs_pg_server_methods->putmessage;
+	pfs_pg_our_methods.putmessage = pfs_putmessage;
+	PqCommMethods = &pfs_pg_our_methods;
+}
+
+void
+pfs_pg_protocol_detach(void)
+{
+	if (PqCommMethods == &pfs_pg_our_methods)
+		PqCommMethods = pfs_pg_server_methods;
+	pfs_pg_server_methods = NULL;
 }

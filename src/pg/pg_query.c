@@ -7,6 +7,7 @@
 #include "pg/pg_arena.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_query.h"
+#include "pg/pg_statement.h"
 #include "utils/memutils.h"
 
 /* Owner: this process. */

@@ -39,7 +39,7 @@ typedef struct PfsPgPart
 typedef struct PfsPgSortInput
 {
 	Instrumentation own;		/* first: the node's "instrument", if it had none */
-	uint64		rows;
+	uint64		calls;			/* of the node */
 	const Instrumentation *counted; /* own, or what the node had already */
 	struct PfsPgSortInput *next;
 } PfsPgSortInput;

@@ -8,6 +8,7 @@
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "pg/pg_arena.h"
+#include "pg/pg_command.h"
 #include "pg/pg_compat.h"
 #include "pg/pg_digest.h"
 #include "pg/pg_hooks.h"
@@ -90,9 +91,8 @@ is_space(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The part of a query string that is this statement, without the white space around it. */
-static inline void
-keep_part(PfsPgText *text, const char *source, int location, int length)
+void
+pfs_pg_text_part(PfsPgText *text, const char *source, int location, int length)
 {
 	const char *data = source + (location > 0 ? location : 0);
 	size_t		left = length > 0 ? (size_t) length : strlen(data);
@@ -118,13 +118,6 @@ keep_normalised(PfsPgText *text, const char *source, int location, int length)
 									sha);
 }
 
-/* Bytes kept of a statement's text; it has a place in the thread's stack. */
-static inline size_t
-kept_bytes(const PfsStatement *statement)
-{
-	return Min(statement->event->text_length, pfs_arena->sizes.sql_text_length);
-}
-
 /*
  * A query inside a command has the command's source and, before 18, no place in it: its text is the
  * command's then, which is never that of a neighbour in the same message.  A function's statement,
@@ -136,20 +129,20 @@ keep_commands(PfsPgText *text, const PfsStatement *statement, const char *source
 {
 	const PfsStatement *command = statement->parent;
 	bool		secret = (command->host_flags & PFS_PG_SECRET) != 0;
-	PfsStatementEvent *event = command->event;
+	const char *kept;
 	size_t		size;
 
 	if (!secret && (location > 0 || length > 0))
 		return false;
 	text->length = 0;
-	text->role = event->role;
-	if (command->place < 0)
-		return true;			/* it has none */
-	text->data = pfs_statement_text(event);
-	size = kept_bytes(command);
-	if (!secret && (size > strlen(source) || memmem(source, strlen(source), text->data, size) == NULL))
+	kept = pfs_statement_text(&pfs_session, command, &size);
+	if (size > 0 && !secret &&
+		(size > strlen(source) || memmem(source, strlen(source), kept, size) == NULL))
 		return false;
+	text->role = command->record->role;
+	text->data = kept;
 	text->length = size;
+	text->of = command;
 	return true;
 }
 
@@ -163,7 +156,7 @@ keep_only_statement(PfsPgText *text, const char *source)
 	text->data = source;
 	text->length = 0;
 	if (!several)
-		keep_part(text, source, 0, (int) Min(first, (size_t) PG_INT32_MAX));
+		pfs_pg_text_part(text, source, 0, (int) Min(first, (size_t) PG_INT32_MAX));
 }
 
 PFS_HOT void
@@ -172,6 +165,7 @@ pfs_pg_text_kept(PfsPgText *text, const PfsStatement *statement, const char *sou
 {
 	const PfsStatement *parent = statement->parent;
 
+	text->of = NULL;
 	if (pfs_unlikely(parent != NULL && (parent->host_flags & PFS_PG_OWN_QUERY) != 0) &&
 		keep_commands(text, statement, source, location, length))
 		return;
@@ -181,7 +175,7 @@ pfs_pg_text_kept(PfsPgText *text, const PfsStatement *statement, const char *sou
 	else if (pfs_unlikely(location < 0))
 		keep_only_statement(text, source);
 	else
-		keep_part(text, source, location, length);
+		pfs_pg_text_part(text, source, location, length);
 }
 
 void
@@ -197,12 +191,12 @@ pfs_pg_text_of_message(PfsPgText *text, const char *message, bool parsed)
 	if (parsed && several)
 	{
 		/* which of them is it?  the first, as long as none has ended */
-		if (pfs_pg_last_end() >= pfs_pg_arrival() || !pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
+		if (pfs_pg_command.ended >= pfs_pg_command_asked() || !pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
 			return;
 		whole = first;
 	}
 	if (parsed && pfs_text_is_query(message, whole))
-		keep_part(text, message, 0, (int) Min(first, (size_t) PG_INT32_MAX));
+		pfs_pg_text_part(text, message, 0, (int) Min(first, (size_t) PG_INT32_MAX));
 	else
 		text->length = pfs_text_mask(message, whole, text->buffer, sizeof(text->buffer));
 }
@@ -219,8 +213,10 @@ may_be_quote(char c)
 static bool
 text_shows(const PfsStatement *statement, const char *word, size_t length)
 {
-	return length > 0 && memmem(pfs_statement_text(statement->event), kept_bytes(statement), word,
-								length) != NULL;
+	size_t		size;
+	const char *text = pfs_statement_text(&pfs_session, statement, &size);
+
+	return length > 0 && memmem(text, size, word, length) != NULL;
 }
 
 /* Does the text show all that stands in double quotes from here to the last quote? */

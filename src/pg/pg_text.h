@@ -22,13 +22,22 @@
 
 typedef struct PfsPgText
 {
+	const PfsStatement *of;		/* whose text it is, NULL = of none */
 	const char *data;			/* in the source, in another event, or in the buffer */
 	size_t		length;
 	Oid			role;
 	char		buffer[PFS_PG_TEXT_BUFFER];
 } PfsPgText;
 
-/* Flags of a statement that executes this command: PFS_PG_SECRET and the like. */
+/* host_flags of a PfsStatement. */
+#define PFS_PG_SECRET 0x100		/* show only the normalised text */
+#define PFS_PG_SECRET_MESSAGE 0x10000	/* nor what its error messages quote */
+#define PFS_PG_OWN_QUERY 0x20000	/* a command that executes a query of its own source text */
+
+/* The part of a query string that is this statement, without the white space around it. */
+extern void pfs_pg_text_part(PfsPgText *text, const char *source, int location, int length);
+
+/* Flags of a statement that executes this command. */
 extern uint32 pfs_pg_text_flags(const Node *utility);
 
 /* Text of a statement that has been parsed. */

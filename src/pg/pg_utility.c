@@ -12,10 +12,12 @@
 #include "access/xact.h"
 #include "nodes/parsenodes.h"
 #include "pg/pg_arena.h"
+#include "pg/pg_command.h"
 #include "pg/pg_compat.h"
 #include "pg/pg_digest.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_statement.h"
 #include "pg/pg_text.h"
 #include "tcop/utility.h"
 
@@ -99,18 +101,24 @@ count_savepoints(const TransactionStmt *stmt)
 	}
 }
 
-static PfsStatement *
-begin_utility(PlannedStmt *pstmt, const char *source, DestReceiver *dest)
+/* Is a transaction block begun by this, or begun again? */
+static bool
+begins_block(const TransactionStmt *stmt)
 {
-	CommandTag	tag = CreateCommandTag(pstmt->utilityStmt);
-	uint32		flags = pfs_pg_text_flags(pstmt->utilityStmt);
-	uint64		id = pfs_pg_utility_id(source, pstmt->stmt_location, pstmt->stmt_len,
-									   (uint64) pstmt->queryId);
+	return stmt->kind == TRANS_STMT_BEGIN || stmt->kind == TRANS_STMT_START || stmt->chain;
+}
 
-	if (dest != NULL && dest->mydest == DestRemoteExecute)
-		flags |= PFS_PG_EXTENDED;
-	return pfs_pg_claim(pfs_pg_class_of_tag(tag), source, pstmt->stmt_location, pstmt->stmt_len, id,
-						flags);
+static PfsStatement *
+begin_utility(PlannedStmt *pstmt, const char *text)
+{
+	PfsPgSource source = {
+		.text = text,.location = pstmt->stmt_location,.length = pstmt->stmt_len,
+		.query_id = pfs_pg_utility_id(text, pstmt->stmt_location, pstmt->stmt_len, (uint64) pstmt->queryId),
+		.class = pfs_pg_class_of_tag(CreateCommandTag(pstmt->utilityStmt)),
+		.flags = pfs_pg_text_flags(pstmt->utilityStmt)
+	};
+
+	return pfs_pg_begin(&source);
 }
 
 /* As the server's command tag tells them; MOVE and the like return none. */
@@ -152,25 +160,30 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	PfsStatement *statement = NULL;
 	ErrorContextCallback guard;
 	bool		guarded = false;
-	bool		nested = pfs_session.running != NULL;
 	bool		copy_from = IsA(pstmt->utilityStmt, CopyStmt) &&
 		((CopyStmt *) pstmt->utilityStmt)->is_from;
 	NodeTag		command = nodeTag(pstmt->utilityStmt);
 	uint64		statement_id = 0;
+	bool		chains_block = false;
 	int			tables;
 	QueryCompletion own_qc;
 
 	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker() &&
 		context != PROCESS_UTILITY_SUBCOMMAND)
 	{
-		statement = begin_utility(pstmt, queryString, dest);
+		if (dest != NULL && dest->mydest == DestRemoteExecute)
+			pfs_pg_command.extended = true;
+		statement = begin_utility(pstmt, queryString);
 		if (IsA(pstmt->utilityStmt, TransactionStmt))
+		{
 			count_savepoints((TransactionStmt *) pstmt->utilityStmt);
+			chains_block = begins_block((TransactionStmt *) pstmt->utilityStmt);
+		}
 	}
 	if (statement != NULL)
 	{
-		statement_id = statement->event->statement_id;
-		guarded = !nested;
+		statement_id = statement->record->statement_id;
+		guarded = pfs_session.running == NULL;
 		if (guarded)
 			pfs_pg_error_guard(&guard);
 		pfs_pg_usage_start(statement);
@@ -188,6 +201,8 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	else
 		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest,
 								qc);
+	if (chains_block)
+		pfs_pg_command.block = true;
 	/* pstmt may be gone now: a procedure that ended its transaction freed it; the statement, too */
 	if (guarded)
 		pfs_pg_error_unguard(&guard);
@@ -197,10 +212,7 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	pfs_pg_leave(statement);
 	pfs_pg_usage_end(statement);
 	store_rows(statement, qc, command, copy_from);
-	if (nested || !pfs_pg_has_client)
-		pfs_pg_end(statement, pfs_now(), 0, NULL);
-	else
-		statement->host_flags |= PFS_PG_ENDED;
+	pfs_pg_executed(statement);
 }
 
 void

@@ -18,6 +18,7 @@
 
 #include "miscadmin.h"
 #include "pg/pg_arena.h"
+#include "pg/pg_command.h"
 #include "pg/pg_compat.h"
 #include "pg/pg_guc.h"
 #include "pg/pg_hooks.h"
@@ -42,9 +43,8 @@ static LongWait lock_wait;
 static LongWait idle_wait;
 static LongWait lwlock_wait;
 bool		pfs_pg_idle = false;
-static TimestampTz idle_stamp = 0;	/* of the command before: another one means that one has come */
-static TimestampTz command_stamp = 0;	/* of the command that ended the idle time ... */
-static PfsTicks command_tick = 0;	/* ... which it did then */
+static uint8_t idle_noted = 0;	/* it waits for its client since ... */
+static PfsTicks idle_from = 0;	/* ... then; 0 = not timed */
 static bool missed_files = false;	/* something was opened or closed unseen */
 
 /*
@@ -287,6 +287,8 @@ long_meaning(uint32 code, uint32 wait)
 				begin_long(&lwlock_wait, wait, PFS_OPERATION_SEMAPHORE);
 			return MEANS_LWLOCK;
 		case PG_WAIT_CLIENT:
+			if (code == WAIT_EVENT_CLIENT_READ)
+				pfs_pg_command_waits();
 			return code == WAIT_EVENT_CLIENT_READ && pfs_pg_idle && begin_idle() ? MEANS_IDLE : MEANS_EVENT;
 		default:
 			return MEANS_EVENT;
@@ -387,8 +389,6 @@ begin(PfsCall *call)
 	active = call;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	count_call(call);
-	if (pfs_unlikely(pfs_pg_idle) && GetCurrentStatementStartTimestamp() != idle_stamp)
-		pfs_pg_wait_command();
 	meaning = meaning_of(call);
 	if ((call_effects[call->number] & EFFECT_CLOSES) != 0 && call->fd >= 0)
 		pfs_pg_fd_closing(call->fd);
@@ -458,66 +458,94 @@ end(PfsCall *call, int64_t result)
 		touch_long(&idle_wait);
 	else if ((call_effects[call->number] & EFFECT_ON_FILES) != 0)
 		note_file(call, result);
-	if (pfs_unlikely(pfs_pg_idle) && result > 0 && (call_effects[call->number] & EFFECT_ON_IDLE) != 0)
-		pfs_pg_wait_command();
 	active = NULL;
 }
 
-/* Idle time ends when the wait for data of the client did last. */
+/* Idle time that was only noted: from the answer to the last command to the data of this one. */
+static inline void
+end_noted_idle(void)
+{
+	PfsWait		wait = {.wait = PFS_PG_WAIT_IDLE,.start = idle_from,.kind = PFS_WAIT_IDLE};
+
+	pfs_wait_end(&pfs_session, &wait, pfs_pg_command.came, -1);
+}
+
+/* A command has come: idle time is over. */
 PFS_HOT void
 pfs_pg_wait_command(void)
 {
 	pfs_pg_idle = false;
+	pfs_interpose_only_note(NULL, 0, NULL);
 	pfs_session.in_command = true;
 	pfs_session.waits.used = pfs_session.waits.last = 0;	/* of no command */
-	if (!idle_wait.open)
-		return;
-	end_long(&idle_wait);
+	if (pfs_pg_command.came == 0)
+		pfs_pg_command.came = pfs_pg_command.since = idle_wait.open ? idle_wait.last : 0;
+	if (pfs_likely(idle_noted))
+		end_noted_idle();
+	else if (idle_wait.open)
+		end_long(&idle_wait);
+	idle_noted = false;
 	pfs_store(&pfs_session.thread->socket.idle, 0);
-	command_stamp = GetCurrentStatementStartTimestamp();
-	command_tick = idle_wait.last;
-}
-
-PfsTicks
-pfs_pg_wait_ended(int64 arrival)
-{
-	return arrival == command_stamp && arrival != idle_stamp ? command_tick : 0;
 }
 
 PFS_HOT void
-pfs_pg_wait_idle(void)
+pfs_pg_wait_idle(PfsTicks now)
 {
+	PfsWaitHot *idle;
+
 	if (pfs_unlikely(pfs_pg_idle))
-		pfs_pg_wait_command();	/* of a kind that has no timestamp */
+		pfs_pg_wait_command();	/* of a kind that is not seen to come */
 	pfs_pg_wait_settle();
 	active = NULL;
 	pfs_pg_idle = true;
-	idle_stamp = GetCurrentStatementStartTimestamp();
 	pfs_session.in_command = false;
 	pfs_session.promised_event = pfs_session.promised_statement = 0;
 	pfs_pg_name_waits();
+	idle = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE);
+	idle_noted = false;
+	if (!idle->enabled || pfs_wait_shown(&pfs_session) || (pfs_load(&pfs_arena->gate) & PFS_GATE_CALLS) == 0)
+		return;
+	idle_from = idle->timed ? now : 0;
+	pfs_store(&pfs_session.thread->socket.idle, 1);
+	pfs_interpose_only_note(&my_wait_event_info, WAIT_EVENT_CLIENT_READ, &idle_noted);
 }
 
 /* --- attach --- */
 
-static const PfsCallObserver observer = {begin, end};
+/*
+ * Data has come.  Of the client, while nothing of his is executed, it is the next command, or the next message
+ * of one.
+ */
+static PFS_HOT void
+received(int fd)
+{
+	if (pfs_session.thread == NULL || pfs_session.running != NULL || MyProcPort == NULL || fd != MyProcPort->sock)
+		return;
+	pfs_pg_command_received(pfs_now());
+	if (pfs_pg_idle)
+		pfs_pg_wait_command();
+}
+
+static const PfsCallObserver observer = {begin, end, received};
 
 void
 pfs_pg_wait_attach(void)
 {
 	active = NULL;
 	counted_calls = NULL;
+	idle_noted = 0;
 	pfs_pg_idle = lock_wait.open = idle_wait.open = lwlock_wait.open = false;
 	put_off_count = 0;
 	pfs_pg_wait_unsettled = false;
 	pfs_pg_fd_forget_all();
-	pfs_interpose_observe(&observer, &pfs_arena->gate, PFS_GATE_CALLS, PFS_GATE_SOCKETS);
+	pfs_interpose_observe(&observer, &pfs_arena->gate,
+						  (PfsCallMasks) {PFS_GATE_CALLS, PFS_GATE_SOCKETS, PFS_GATE_ANY | PFS_GATE_CALLS});
 }
 
 void
 pfs_pg_wait_detach(void)
 {
-	pfs_interpose_observe(&observer, &asked_never, PFS_GATE_CALLS, PFS_GATE_CALLS);
+	pfs_interpose_observe(&observer, &asked_never, (PfsCallMasks) {PFS_GATE_CALLS, PFS_GATE_CALLS, 0});
 	pfs_pg_wait_command();
 	pfs_pg_wait_settle();
 	pfs_pg_fd_forget_all();
@@ -542,7 +570,7 @@ pfs_pg_wait_install(void)
 		pfs_interpose_refuse();
 	else
 	{
-		pfs_interpose_observe(&observer, &asked_always, PFS_GATE_CALLS, PFS_GATE_CALLS);
+		pfs_interpose_observe(&observer, &asked_always, (PfsCallMasks) {PFS_GATE_CALLS, PFS_GATE_CALLS, 0});
 		if (pfs_interpose_install() != 0)
 			return;
 		ereport(WARNING,

@@ -41,8 +41,8 @@ extern void pfs_pg_wait_install(void);
 extern void pfs_pg_wait_attach(void);
 extern void pfs_pg_wait_detach(void);
 
-/* The server has told its client that it waits for the next command. */
-extern void pfs_pg_wait_idle(void);
+/* The server has told its client that it waits for the next command, at this tick. */
+extern void pfs_pg_wait_idle(PfsTicks now);
 
 /* The client has been told so, and no command has been seen since. */
 extern bool pfs_pg_idle;
@@ -56,9 +56,6 @@ pfs_pg_wait_over(void)
 	if (pfs_pg_idle)
 		pfs_pg_wait_command();
 }
-
-/* When the idle time ended before the message with this timestamp of the server; 0 = not known. */
-extern PfsTicks pfs_pg_wait_ended(int64 arrival);
 
 /* Accounts for what was put off; before a statement ends. */
 extern bool pfs_pg_wait_unsettled;

@@ -78,11 +78,7 @@ find_blocker(uint32 *pid)
 static void
 describe_blocker(int slot, uint32 pid)
 {
-	static union
-	{
-		PfsStatementEvent event;
-		char		bytes[sizeof(PfsStatementEvent) + PFS_LOCK_TEXT_LENGTH];
-	}			copy;
+	PfsStatementRecord record;
 	uint32		kept = Min(pfs_arena->sizes.sql_text_length, (uint32) PFS_LOCK_TEXT_LENGTH);
 	PfsThread  *thread;
 
@@ -94,28 +90,23 @@ describe_blocker(int slot, uint32 pid)
 	history.blocking_thread_id = pfs_load(&thread->thread_id);
 	history.blocking_user = pfs_load(&thread->user);
 	for (uint32 place = 0; place < pfs_arena->sizes.statement_stack; place++)
-	{
-		bool		stable;
-		bool		found = pfs_statement_try_read(pfs_arena, thread, place, &copy.event,
-												   sizeof(PfsStatementEvent) + kept, &stable);
-
-		if (!stable)
+		if (pfs_journal_read_open(pfs_arena, thread, place, &record) && record.level == 0)
 		{
-			pfs_lose(pfs_arena, PFS_LOSS_LOCK_WAITS);	/* it stands still in the middle of a record */
-			return;
+			history.blocking_running = true;
+			break;
 		}
-		if (!found || copy.event.level != 0)
-			continue;
-		history.blocking_statement_id = copy.event.statement_id;
-		history.blocking_query_id = copy.event.query_id;
-		history.blocking_running = copy.event.head.state == PFS_EVENT_RUNNING;
-		history.blocking_encoding = copy.event.head.encoding;
-		history.blocking_role = copy.event.role;
-		history.blocking_text_length = (uint16) Min(copy.event.text_length, kept);
-		memcpy(history.blocking_text, pfs_statement_text(&copy.event), history.blocking_text_length);
-		if (history.blocking_running)
-			return;
-	}
+	if (!history.blocking_running && !pfs_journal_read_last(pfs_arena, thread, &record))
+		return;
+	/* text and message are cut to the room by the reader; an owner that changed makes another thread id */
+	if (record.text_length > kept)
+		record.text_length = kept;
+	record.used &= ~PFS_RECORD_FAILED;
+	pfs_journal_read_texts(pfs_arena, thread, &record, history.blocking_text, history.blocking_text);
+	history.blocking_statement_id = record.statement_id;
+	history.blocking_query_id = record.query_id;
+	history.blocking_encoding = (uint8) pfs_load(&thread->encoding);
+	history.blocking_role = record.role;
+	history.blocking_text_length = (uint16) record.text_length;
 }
 
 static void
@@ -123,6 +114,8 @@ describe_waiter(void)
 {
 	PfsStatement *statement = pfs_waiting_statement(&pfs_session);
 	PfsThread  *thread = pfs_session.thread;
+	const char *text;
+	size_t		length;
 
 	history.thread_id = thread->thread_id;
 	history.pid = thread->owner;
@@ -145,13 +138,14 @@ describe_waiter(void)
 		}
 		return;
 	}
-	history.statement_id = statement->event->statement_id;
-	history.query_id = statement->event->query_id;
+	history.statement_id = statement->record->statement_id;
+	history.query_id = statement->record->query_id;
 	if (statement->place < 0)
 		return;
-	history.role = statement->event->role;
-	history.text_length = (uint16) Min(pfs_text_length(pfs_arena, statement->event), PFS_LOCK_TEXT_LENGTH);
-	memcpy(history.text, pfs_statement_text(statement->event), history.text_length);
+	history.role = statement->record->role;
+	text = pfs_statement_text(&pfs_session, statement, &length);
+	history.text_length = (uint16) Min(length, PFS_LOCK_TEXT_LENGTH);
+	memcpy(history.text, text, history.text_length);
 }
 
 void

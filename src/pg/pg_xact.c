@@ -12,8 +12,13 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "pg/pg_arena.h"
+#include "pg/pg_command.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_protocol.h"
+#include "pg/pg_statement.h"
+
+int			pfs_pg_nest_level = 1;
 
 PFS_HOT void
 pfs_pg_transaction_refresh(void)
@@ -48,21 +53,16 @@ end_transaction(PfsTransactionState outcome, PfsTicks now)
 	pfs_transaction_close(&pfs_session, outcome, now);
 }
 
-/* The statement that a commit belongs to: executed, and not yet ended for its client. */
-static PfsStatement *
-committing_statement(void)
-{
-	PfsStatement *top = pfs_session.running == NULL ? pfs_pg_top() : NULL;
-
-	return top != NULL && (top->host_flags & PFS_PG_ENDED) ? top : NULL;
-}
-
 static PFS_HOT void
 pfs_xact_callback(XactEvent event, void *arg)
 {
 	PfsTicks	now;
 	PfsStatement *statement;
 
+	if (event == XACT_EVENT_ABORT)
+		pfs_pg_protocol_back();
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		pfs_pg_nest_level = 1;
 	pfs_pg_table_transaction(event);
 	if (pfs_session.thread == NULL || IsParallelWorker())
 		return;
@@ -70,22 +70,21 @@ pfs_xact_callback(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
-			statement = committing_statement();
-			if (statement != NULL && statement->on_stage_since == 0)
-				pfs_statement_resume(statement, pfs_now());
+			statement = pfs_pg_committing();
+			if (statement != NULL)
+				pfs_pg_commit_begins(statement);
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
+			pfs_pg_command.block = false;
 			if (pfs_session.open == 0 && !pfs_session.transaction.open)
 				break;
 			now = pfs_now();
 			pfs_pg_forget_suspended();
-			if (event == XACT_EVENT_ABORT && !pfs_pg_has_client)
+			/* else it is a procedure's ROLLBACK, or the client is told */
+			if (event == XACT_EVENT_ABORT && !pfs_pg_has_client && pfs_pg_error_is_raised())
 				pfs_pg_forget_level(1, 0, NULL);
-			statement = committing_statement();
-			if (statement != NULL)
-				pfs_statement_pause(statement, now);
 			end_transaction(event == XACT_EVENT_COMMIT ? PFS_TRANSACTION_COMMITTED
 							: event == XACT_EVENT_ABORT ? PFS_TRANSACTION_ROLLED_BACK
 							: PFS_TRANSACTION_PREPARED, now);
@@ -116,6 +115,7 @@ pfs_subxact_callback(SubXactEvent event, SubTransactionId mySubid, SubTransactio
 {
 	int			level = GetCurrentTransactionNestLevel();
 
+	pfs_pg_nest_level = event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB ? level - 1 : level;
 	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
 		return;
 	if (pfs_session.thread != NULL && !IsParallelWorker())

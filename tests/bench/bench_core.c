@@ -86,7 +86,7 @@ make_arena(void)
 	session->thread = pfs_thread_attach(arena, 0, &info);
 }
 
-static uint32_t
+static inline uint32_t
 find_digest(uint64_t query_id)
 {
 	static const uint8_t sha[PFS_SHA_BYTES] = {1};
@@ -103,18 +103,18 @@ find_digest(uint64_t query_id)
 
 /* --- the events --- */
 
-static void
-one_statement(void)
+static inline void
+one_statement(uint32_t class, uint64_t query_id)
 {
 	PfsStatement *statement;
 
 	if (!pfs_wants(session, PFS_GATE_STATEMENTS))
 		return;
-	statement = pfs_statement_open(session, 7, now);
-	statement->event->query_id = 4711;
-	if (statement->wants_digest)
-		statement->event->digest = find_digest(4711);
-	statement->event->digest_generation = pfs_load(&arena->digest_generation);
+	statement = pfs_statement_open(session, class, now);
+	statement->record->query_id = query_id;
+	if ((pfs_load(&arena->gate) & PFS_WANTS(DIGEST)) != 0)
+		statement->record->digest = find_digest(query_id);
+	statement->record->digest_generation = pfs_load(&arena->digest_generation);
 	pfs_statement_text_set(session, statement, 10, text, 60);
 	pfs_statement_publish(session, statement);
 	pfs_statement_set(statement, PFS_COUNTER_ROWS_SENT, 1);
@@ -126,7 +126,29 @@ static void
 run_statement(uint64_t count)
 {
 	while (count-- > 0)
-		one_statement();
+		one_statement(7, 4711);
+}
+
+/* As a transaction of an application has them: no two in a row are of one kind. */
+static void
+run_mixed(uint64_t count)
+{
+	while (count-- > 0)
+		one_statement(7 + count % 5, 4711 + count % 18);
+}
+
+/* A statement without a row, summed at once: the body of an SQL function. */
+static void
+run_unlisted(uint64_t count)
+{
+	while (count-- > 0)
+	{
+		PfsStatement *statement = pfs_statement_open(session, 7, now);
+
+		pfs_statement_unlist(statement);
+		now += 5000;
+		pfs_statement_close(session, statement, now);
+	}
 }
 
 static void
@@ -179,14 +201,6 @@ run_tally(uint64_t count)
 {
 	while (count-- > 0)
 		pfs_statement_tally(session, 3, 5000);
-}
-
-static void
-run_tally_again(uint64_t count)
-{
-	while (count-- > 0)
-		if (!pfs_statement_tally_again(session, 3))
-			pfs_statement_tally(session, 3, 0);
 }
 
 static void
@@ -267,9 +281,11 @@ static const struct
 	{"statement_summary_only", setup_summary_only, run_statement},
 	{"statement_off", setup_off, run_statement},
 	{"statement_nested", setup_nested, run_statement},
+	{"statement_mixed", no_setup, run_mixed},
+	{"statement_mixed_all", setup_all, run_mixed},
+	{"statement_unlisted", setup_nested, run_unlisted},
 	{"transaction", no_setup, run_transaction},
 	{"tally", no_setup, run_tally},
-	{"tally_again", no_setup, run_tally_again},
 	{"error", no_setup, run_error},
 	{"wait", no_setup, run_wait},
 	{"wait_all", setup_all, run_wait},

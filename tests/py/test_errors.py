@@ -75,6 +75,19 @@ def test_error_in_nested_function_counts_once(w: Watched) -> None:
     assert counts(w.observer, "thread", f"thread_id = {w.thread_id}") == {"22012": (1, 0)}
 
 
+def test_failed_while_it_was_rewritten(w: Watched) -> None:
+    """A statement that was analysed and never planned: its row has its text, digest and error."""
+    w.conn.execute("CREATE TEMP VIEW two AS SELECT 1 AS a UNION SELECT 2")
+    fail(w.conn, "DELETE FROM two")
+    [event] = rows(
+        w.observer,
+        "SELECT event_name, sql_text, digest_text, returned_sqlstate "
+        "FROM performance_schema.events_statements_history "
+        f"WHERE thread_id = {w.thread_id} AND errors > 0",
+    )
+    assert event == ("statement/sql/delete", "DELETE FROM two", "DELETE FROM `two`", "55000")
+
+
 def test_handled_and_raised_again(w: Watched) -> None:
     """RAISE in a handler: the first was handled, the second ended the statement."""
     fail(

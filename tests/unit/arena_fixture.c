@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static const PfsHostError fixture_errors[FIXTURE_ERRORS] = {
 	{"22012", "division_by_zero", 1},
@@ -103,21 +104,19 @@ fixture_sizes(void)
 	};
 }
 
-PfsArena *
-fixture_arena(const PfsSizes *wanted)
+/* Makes an arena of zeroed memory and furnishes it with instruments. */
+static PfsArena *
+furnish(void *memory, const PfsSizes *sizes)
 {
-	PfsSizes sizes = wanted != NULL ? *wanted : fixture_sizes();
-	PfsArena *arena;
+	PfsArena *arena = memory;
 
-	pfs_timer_init(false);
 	pfs_histogram_init();
 	pfs_host_errors = fixture_errors;
 	pfs_host_isolation_name = isolation_name;
 	pfs_host_connection_type = connection_type;
 	pfs_host_call = host_call;
 	pfs_host_lock = host_lock;
-	arena = aligned_alloc(PFS_CACHE_LINE, pfs_arena_size(&sizes));
-	pfs_arena_init(arena, &sizes);
+	pfs_arena_init(arena, sizes);
 	for (int i = 0; i < FIXTURE_CLASSES; i++)
 	{
 		char name[32];
@@ -134,6 +133,23 @@ fixture_arena(const PfsSizes *wanted)
 	pfs_register_thread_class(arena, "thread/sql/client", "serves a client", true, false);
 	pfs_register_thread_class(arena, "thread/sql/worker", "works", false, true);
 	return arena;
+}
+
+PfsArena *
+fixture_arena(const PfsSizes *wanted)
+{
+	PfsSizes sizes = wanted != NULL ? *wanted : fixture_sizes();
+
+	pfs_timer_init(false);
+	return furnish(aligned_alloc(PFS_CACHE_LINE, pfs_arena_size(&sizes)), &sizes);
+}
+
+PfsArena *
+fixture_shared_arena(const PfsSizes *sizes)
+{
+	pfs_timer_init(false);
+	return furnish(mmap(NULL, pfs_arena_size(sizes), PROT_READ | PROT_WRITE,
+						MAP_SHARED | MAP_ANONYMOUS, -1, 0), sizes);
 }
 
 void
@@ -166,7 +182,7 @@ void
 fixture_detach(PfsSession *session)
 {
 	if (session->thread != NULL)
-		pfs_thread_detach(session->arena, session->thread);
+		pfs_thread_detach(session->arena, session->thread, &session->statements_long);
 	free(session);
 }
 
@@ -204,10 +220,10 @@ fixture_open(PfsSession *session, uint32_t class, uint64_t query_id, const char 
 
 	if (statement == NULL)
 		return NULL;
-	if (statement->wants_digest)
-		pfs_store(&statement->event->digest, fixture_digest(session, query_id));
-	pfs_store(&statement->event->digest_generation, pfs_load(&session->arena->digest_generation));
-	pfs_store(&statement->event->query_id, query_id);
+	if ((pfs_load(&session->arena->gate) & PFS_WANTS(DIGEST)) != 0)
+		pfs_store(&statement->record->digest, fixture_digest(session, query_id));
+	pfs_store(&statement->record->digest_generation, pfs_load(&session->arena->digest_generation));
+	pfs_store(&statement->record->query_id, query_id);
 	pfs_statement_text_set(session, statement, FIXTURE_ROLE, text, strlen(text));
 	pfs_statement_publish(session, statement);
 	return statement;

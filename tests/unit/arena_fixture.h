@@ -53,6 +53,9 @@ extern PfsSizes fixture_sizes(void);
 extern PfsArena *fixture_arena(const PfsSizes *sizes);
 extern void fixture_free(PfsArena *arena);
 
+/* One that processes share which are forked later; to be unmapped by its size. */
+extern PfsArena *fixture_shared_arena(const PfsSizes *sizes);
+
 /* A session in this slot; user and host may be NULL. The pid is 1000 + slot. */
 extern PfsSession *fixture_attach(PfsArena *arena, uint32_t slot, const char *user,
 								  const char *host);

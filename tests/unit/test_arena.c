@@ -86,24 +86,26 @@ wrong_inside_thread(const PfsArena *arena)
 	const PfsSizes *s = &arena->sizes;
 	PfsThread *thread = pfs_thread(arena, 0);
 	char *base = (char *) thread;
-	uint32_t slots = s->statement_stack + s->statements_history;
 	char *end_of_aggregates =
 		(char *) pfs_thread_aggregate(arena, thread, PFS_SCOPE_GLOBAL) + arena->aggregate_bytes;
-	char *last = (char *) pfs_thread_statement(arena, thread, slots);
+	char *journal = (char *) pfs_journal_order(arena, thread);
+	char *records = (char *) pfs_journal_records(arena, thread);
 	char *end = (char *) pfs_thread_transaction(arena, thread, 1 + s->transactions_history);
 	char *waits = (char *) pfs_thread_waits(arena, thread);
 	int wrong = 0;
 
 	wrong +=
 		(char *) pfs_thread_aggregate(arena, thread, PFS_SCOPE_THREAD) < base + sizeof(PfsThread);
-	wrong += end_of_aggregates > (char *) pfs_thread_shown(arena, thread);
-	wrong += (char *) (pfs_thread_shown(arena, thread) + slots) >
-			 (char *) pfs_thread_transaction(arena, thread, 0);
+	wrong += end_of_aggregates > (char *) pfs_thread_transaction(arena, thread, 0);
 	wrong += end > waits;
 	wrong += (char *) (pfs_thread_waits(arena, thread) + PFS_WAIT_STACK + s->waits_history) >
 			 base + arena->lean_thread_bytes;
-	wrong += last > base + arena->thread_bytes;
-	wrong += (uintptr_t) pfs_thread_statement(arena, thread, 1) % 8 != 0;
+	wrong += journal < base + arena->lean_thread_bytes;
+	wrong += (char *) (pfs_journal_open(arena, thread) + s->statement_stack) > records;
+	wrong += (uintptr_t) records % PFS_CACHE_LINE != 0;
+	wrong += pfs_journal_texts(arena, thread) + arena->journal_texts > base + arena->thread_bytes;
+	wrong += arena->journal_ring < s->statements_history + PFS_UNSUMMED + 1;
+	wrong += arena->journal_texts < arena->journal_text_share + s->statement_stack * s->sql_text_length;
 	wrong += arena->thread_bytes % 64 != 0;
 	wrong += s->sql_text_length + PFS_MESSAGE_LENGTH > arena->text_block;
 	wrong += arena->text_ring_bytes % arena->text_block != 0;

@@ -8,6 +8,8 @@
 #include "arena_fixture.h"
 #include "tap.h"
 
+#include "core/rollup.h"
+
 #define WRITERS 4
 #define READERS 2
 #define EVENTS 2000
@@ -369,13 +371,31 @@ test_truncate(void)
 
 /* --- a writer that stands still in the middle --- */
 
+/* What is in the journal needs no sequence: it is shown all the same. */
+static void
+check_journal(PfsArena *arena, uint64_t statements)
+{
+	static const char *const tables[] = {"events_statements_current", "events_statements_history",
+		"events_statements_history_long"};
+	uint64_t unstable = loss_of(arena, PFS_LOSS_UNSTABLE_READS);
+
+	is_u64(table_count(arena, "threads"), 1, "threads are shown");
+	for (size_t i = 0; i < PFS_LENGTH(tables); i++)
+	{
+		Rows *rows = rows_of(arena, tables[i]);
+
+		ok(rows->count > 0 && rows_sum(rows, "timer_wait") == WAIT * (uint64_t) rows->count,
+		   "%s: has its rows", tables[i]);
+		rows_free(rows);
+	}
+	is_u64(table_count(arena, "events_statements_history"), statements, "all of them");
+	is_u64(loss_of(arena, PFS_LOSS_UNSTABLE_READS), unstable, "and no reader complains");
+}
+
 static void
 test_stopped_thread(void)
 {
 	static const char *const tables[] = {
-		"threads",
-		"events_statements_current",
-		"events_statements_history",
 		"events_transactions_current",
 		"events_transactions_history",
 		STATEMENTS_BY_THREAD,
@@ -388,11 +408,26 @@ test_stopped_thread(void)
 	};
 	PfsArena *arena = fixture_arena(NULL);
 	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	PfsCacheCell *cell;
+	PfsStatementCell *class;
 
+	pfs_set_consumer(arena, PFS_CONSUMER_STATEMENTS_HISTORY_LONG, true);
 	timed_statement(session, 0, 1);
 	fixture_transaction(session, false, 1);
 	pfs_error_count(session, 0, false, 1);
 	pfs_seq_write_begin(&session->thread->seq);
+	check_journal(arena, 1);
+	pfs_seq_write_end(&session->thread->seq);
+	pfs_statement_sum(session);
+	cell = pfs_cache_find(arena, session->thread, &pfs_digest_cells, pfs_digest_hash(1), 1,
+						  arena->digest_generation);
+	class = pfs_cell(arena, session->thread, PFS_SCOPE_THREAD, PFS_FAMILY_STATEMENTS, 0, sizeof(*class));
+	timed_statement(session, 0, 1);
+	pfs_seq_write_begin(&session->thread->seq);
+	pfs_seq_write_begin(&session->thread->histogram_seq);
+	pfs_seq_write_begin(&class->head.seq);
+	pfs_seq_write_begin(&cell->seq);
+	check_journal(arena, 2);
 	for (size_t i = 0; i < PFS_LENGTH(tables); i++)
 	{
 		uint64_t before = loss_of(arena, PFS_LOSS_UNSTABLE_READS);
@@ -401,12 +436,15 @@ test_stopped_thread(void)
 		ok(loss_of(arena, PFS_LOSS_UNSTABLE_READS) > before,
 		   "%s: the reader comes back and says so", tables[i]);
 	}
+	pfs_seq_write_end(&cell->seq);
+	pfs_seq_write_end(&class->head.seq);
+	pfs_seq_write_end(&session->thread->histogram_seq);
 	pfs_seq_write_end(&session->thread->seq);
 	fixture_kill(session);
 	session = fixture_attach(arena, 0, "bob", "h1");
 	timed_statement(session, 0, 1);
 	is_u64(table_sum(arena, STATEMENTS_BY_THREAD, "count_star"), 1, "a new owner takes over");
-	is_u64(table_sum(arena, STATEMENTS_GLOBAL, "count_star"), 2, "and nothing is lost");
+	is_u64(table_sum(arena, STATEMENTS_GLOBAL, "count_star"), 3, "and nothing is lost");
 	fixture_detach(session);
 	fixture_free(arena);
 }
@@ -420,6 +458,7 @@ test_stopped_digest(void)
 	uint64_t before;
 
 	timed_statement(session, 0, 1);
+	pfs_statement_sum(session);
 	digest = pfs_digest(arena, fixture_digest(session, 1));
 	pfs_seq_write_begin(&digest->seq);
 	is_u64(table_sum(arena, DIGESTS, "count_star"), 1, "a text in writing: the numbers are shown");

@@ -72,9 +72,9 @@ record(World *world, int i)
 		session->running = statement;
 		if (i == 0)
 			record_waits(session, (int) id % 2);
-		pfs_statement_message_set(session, statement, text, 20);
-		pfs_store(&statement->event->schema, pfs_passing_name(arena, "public", 6));
-		pfs_store(&statement->event->object,
+		pfs_statement_fail(session, statement, 3, text, 20);
+		pfs_store(&statement->record->schema, pfs_passing_name(arena, "public", 6));
+		pfs_statement_routine_set(statement,
 				  pfs_routine_name(arena, PFS_OBJECT_FUNCTION, "shop", "f"));
 		pfs_statement_close(session, statement, FIXTURE_START + (1ull << (id * 5)));
 	}
@@ -82,7 +82,7 @@ record(World *world, int i)
 	fixture_transaction(session, i == 1, 10);
 	pfs_error_count(session, (uint32_t) i, false, 10);
 	pfs_statement_tally(session, 0, 0);
-	pfs_statement_tally_again(session, 0);
+	pfs_answer(session, (uint32_t) i % PFS_ANSWERS);
 }
 
 /* Sessions have a statement and a wait open, so that damage hits them in the middle. */
@@ -238,7 +238,8 @@ test_damage(void)
 		for (int i = 0; i < SESSIONS; i++)
 		{
 			end_events(&world, i);
-			pfs_thread_detach(world.arena, world.session[i]->thread);
+			pfs_thread_detach(world.arena, world.session[i]->thread,
+							  &world.session[i]->statements_long);
 		}
 		read_everything(world.arena);
 		outside += memcmp(world.arena, pristine, offsetof(PfsArena, gate)) != 0;

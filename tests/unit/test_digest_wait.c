@@ -217,7 +217,7 @@ test_full_pool(void)
 		ref =
 			session->thread->digest_wait_cell[i] != 0 ? session->thread->digest_wait_cell[i] : ref;
 	ok(pfs_pool_at(pool, ref, PFS_POOL_UNIT) != NULL, "the cell");
-	pfs_digest_wait_fold_thread(arena, session->thread);
+	pfs_cache_fold_all(arena, session->thread, &pfs_digest_wait_cells, NULL);
 	is_u64(lost(arena), 8, "a cell that finds no room in its row is lost");
 	is_u64(counted(arena), 0, "and not shown");
 	statement_of(session, 1, 10);

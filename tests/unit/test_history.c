@@ -197,6 +197,7 @@ test_corrupted_text(void)
 
 	numbered(session, 1, 30);
 	numbered(session, 2, 30);
+	pfs_statement_sum(session);
 	*PFS_AT(arena, arena->statements_long_text + row->event.text_position + 29, char) = '!';
 	rows = rows_of(arena, LONG);
 	is_u64((uint64_t) rows->count, 2, "both rows are there");

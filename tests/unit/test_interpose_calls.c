@@ -210,7 +210,9 @@ test_sockets(void)
 #endif
 	CALL(sendto, pair[0], NULL, sendto(pair[0], "abc", 3, MSG_DONTWAIT, NULL, 0), 3);
 	CALL(recvfrom, pair[1], NULL, recvfrom(pair[1], text, 8, 0, NULL, NULL), 3);
+	is_u64(received_count, 1, "and it is told that data has come");
 	CALL(recv, pair[1], NULL, recv(pair[1], text, 8, MSG_DONTWAIT), -1);
+	is_u64(received_count, 0, "nothing is told when none has come");
 	is_u64((uint64_t) seen[0].error, EAGAIN, "the observer sees errno");
 	CALL(epoll_wait, -1, NULL, epoll_wait(set, &event, 1, 0), 0);
 	CALL(select, -1, NULL, select(0, NULL, NULL, NULL, &no_time), 0);
@@ -273,12 +275,12 @@ test_off(void)
 	fd = open("/dev/zero", O_RDONLY);
 	ok(fd >= 0 && read(fd, text, 8) == 8 && close(fd) == 0, "calls work while nobody looks");
 	is_u64(seen_count, 0, "a bit outside the mask is none");
-	pfs_interpose_observe(&watch_observer, &other_bit, 2, 2);
+	pfs_interpose_observe(&watch_observer, &other_bit, (PfsCallMasks) {2, 2, 0});
 	access("/", F_OK);
 	seen_other = seen_count;
-	pfs_interpose_observe(NULL, &other_bit, 2, 2);
+	pfs_interpose_observe(NULL, &other_bit, (PfsCallMasks) {2, 2, 0});
 	good = access("/", F_OK) == 0;
-	pfs_interpose_observe(&watch_observer, NULL, 2, 2);
+	pfs_interpose_observe(&watch_observer, NULL, (PfsCallMasks) {2, 2, 0});
 	good = good && access("/", F_OK) == 0 && seen_count == seen_other;
 	is_u64(seen_other, 1, "another word and mask");
 	ok(good, "no observer, no word: nobody looks");

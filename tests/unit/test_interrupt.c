@@ -17,14 +17,27 @@ static struct
 	bool inside;
 } interrupt;
 
+/* Is it one of the session's thread, that of its only class of statements included? */
+static bool
+is_of_thread(const PfsSeq *seq)
+{
+	PfsArena *arena = interrupt.session->arena;
+	PfsThread *thread = interrupt.session->thread;
+	const PfsStatementCell *class =
+		pfs_pool_at(pfs_pool_of(arena), pfs_thread_aggregate(arena, thread, PFS_SCOPE_THREAD)->cell[0],
+					sizeof(*class));
+
+	return seq == &thread->seq || seq == &thread->identity || seq == &thread->histogram_seq ||
+		(class != NULL && seq == &class->head.seq);
+}
+
 /* What a wrapped libc call in a handler does. */
 static void
 handler(PfsSeq *seq)
 {
-	PfsThread *thread = interrupt.session->thread;
 	PfsWait wait = {.wait = FIXTURE_WAIT_PLAIN};
 
-	if (interrupt.inside || (seq != &thread->seq && seq != &thread->identity))
+	if (interrupt.inside || !is_of_thread(seq))
 		return;
 	interrupt.inside = true;
 	interrupt.calls++;
@@ -72,10 +85,22 @@ transaction_open(PfsSession *session)
 	pfs_transaction_open(session, FIXTURE_START);
 }
 
+/* As many as are summed at once: a single one enters no sequence. */
 static void
-statement(PfsSession *session)
+statements(PfsSession *session)
 {
-	fixture_statement(session, 0, 1, 10, NULL);
+	for (int i = 0; i < PFS_UNSUMMED; i++)
+		fixture_statement(session, 0, 1, 10, NULL);
+}
+
+static void
+statement_with_waits(PfsSession *session)
+{
+	PfsStatement *statement;
+
+	fixture_wait(session, FIXTURE_WAIT_LOCK, PFS_OPERATION_NONE, 0, 0, 10, -1);
+	statement = fixture_open(session, 0, 1, "waited");
+	pfs_statement_close(session, statement, FIXTURE_START + 10);
 }
 
 static void
@@ -147,7 +172,8 @@ int
 main(void)
 {
 	interrupted("begin of a transaction", transaction_open);
-	interrupted("a statement", statement);
+	interrupted("the sum of statements", statements);
+	interrupted("a statement that has waited", statement_with_waits);
 	interrupted("a wait", wait);
 	interrupted("a table's rows", table);
 	interrupted("a tally", tally);

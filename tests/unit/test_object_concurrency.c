@@ -596,7 +596,7 @@ test_same_key(void)
 typedef struct Holder
 {
 	PfsArena *arena;
-	PfsThread *thread;
+	PfsCacheCell *cell;
 	PfsObjectRow *row;
 } Holder;
 
@@ -609,7 +609,7 @@ hand_over(void *argument)
 {
 	Holder *holder = argument;
 
-	while ((pfs_load_acquire(&holder->thread->seq) & 1) == 0)
+	while ((pfs_load_acquire(&holder->cell->seq) & 1) == 0)
 		sched_yield();
 	for (int i = 0; i < 20000; i++)
 		pfs_cpu_pause();
@@ -625,10 +625,11 @@ test_hand_over(void)
 	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
 	uint32_t use;
 	uint32_t row = find_file(arena, 0, &use);
-	Holder holder = {arena, session->thread, pfs_object_row(arena, PFS_MAP_FILES, row, use)};
+	Holder holder = {arena, NULL, pfs_object_row(arena, PFS_MAP_FILES, row, use)};
 	pthread_t thread;
 
 	fixture_wait(session, FIXTURE_WAIT_FILE, PFS_OPERATION_READ, row, use, 1, BYTES);
+	holder.cell = &pfs_file_cell(arena, session->thread, row, use)->head;
 	pfs_store(&holder.row->lock, 1);
 	pthread_create(&thread, NULL, hand_over, &holder);
 	fixture_detach(session);

@@ -71,6 +71,8 @@ test_everything(void)
 	for (uint64_t id = 1; id <= DIGESTS; id++)
 		for (uint32_t i = 0; i < SESSIONS; i++)
 			statement_with_waits(session[i], id);
+	for (uint32_t i = 0; i < SESSIONS; i++)
+		pfs_statement_sum(session[i]);
 	is_u64((uint32_t) pfs_load(&arena->digest_alloc), DIGESTS, "every statement has its row");
 	for (uint32_t number = PFS_DIGEST_OTHERS + 1; number <= DIGESTS + 1; number++)
 	{

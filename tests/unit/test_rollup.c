@@ -221,6 +221,9 @@ test_full_pool(void)
 		one_event(session, PFS_FAMILY_FILES, 0, 10);
 		one_event(session, PFS_FAMILY_SOCKETS, 0, 10);
 	}
+	is_u64(count_at(arena, PFS_FAMILY_STATEMENTS, PFS_LEVEL_GLOBAL), 5,
+		   "statements are there until they need a cell");
+	pfs_statement_sum(session);
 	is_u64(loss_of(arena, PFS_LOSS_CELLS), 25, "events without a cell are counted");
 	check_levels(arena, PFS_FAMILY_TRANSACTIONS, (const uint64_t[]){5, 5, 5, 5, 5}, "need no cell");
 	is_u64(table_count(arena, "events_statements_history"), 5, "the history has them");
@@ -241,6 +244,8 @@ test_busy_lock(void)
 	table_truncate(arena, tables[PFS_FAMILY_STATEMENTS][PFS_LEVEL_THREAD]);
 	pfs_store(&arena->lock, 99);
 	one_event(session, PFS_FAMILY_STATEMENTS, 0, 10);
+	is_u64(loss_of(arena, PFS_LOSS_ROLL_UP), 0, "one that only ends does not need it");
+	pfs_statement_sum(session);
 	is_u64(loss_of(arena, PFS_LOSS_ROLL_UP), 1, "a reset that could not be applied is counted");
 	pfs_store(&arena->lock, 0);
 	is_u64(count_at(arena, PFS_FAMILY_STATEMENTS, PFS_LEVEL_GLOBAL), 2, "no event is lost");

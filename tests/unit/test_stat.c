@@ -52,16 +52,21 @@ test_statement_stat(void)
 	PfsStatementStat stat = {0};
 	PfsStatementStat sum = {0};
 	PfsStatementStat shared = {0};
+	PfsTimerStat timer[2] = {{0}, {0}};
 	uint64_t counter[PFS_COUNTERS];
 
 	for (int i = 0; i < PFS_COUNTERS; i++)
 		counter[i] = 100 + (uint64_t) i;
-	pfs_statement_stat_add(&stat, 50, counter, 1u << PFS_COUNTER_ROWS_SENT | 1u);
-	is_u64(stat.counter[PFS_COUNTER_ROWS_SENT], 100 + PFS_COUNTER_ROWS_SENT, "a used counter");
+	pfs_timer_stat_add(&timer[0], 50);
+	pfs_timer_stat_add(&timer[1], 70);
+	pfs_timer_stat_add(&timer[1], 60);
+	pfs_statement_stat_add(&stat, &timer[0], counter, 1u << PFS_COUNTER_ROWS_AFFECTED | 1u);
+	is_u64(stat.counter[PFS_COUNTER_ROWS_AFFECTED], 100 + PFS_COUNTER_ROWS_AFFECTED, "a used counter");
 	is_u64(stat.counter[0], 100, "the first counter");
-	is_u64(stat.counter[1], 0, "an unused counter is not looked at");
-	pfs_statement_stat_add(&stat, 70, counter, PFS_USED_MASK);
+	is_u64(stat.counter[PFS_COUNTER_ROWS_EXAMINED], 0, "an unused counter is not looked at");
+	pfs_statement_stat_add(&stat, &timer[1], counter, (1u << PFS_COUNTERS) - 1);
 	is_u64(stat.counter[PFS_COUNTERS - 1], 100 + PFS_COUNTERS - 1, "the last counter");
+	pfs_statement_stat_add(&stat, &(PfsTimerStat){0}, counter, 1u << PFS_COUNTERS);
 	for (int i = 0; i < 3; i++)
 	{
 		pfs_statement_stat_merge(&sum, &stat);
@@ -69,7 +74,7 @@ test_statement_stat(void)
 	}
 	ok(memcmp(&sum, &shared, sizeof(sum)) == 0, "both merges say the same");
 	is_u64(sum.counter[0], 3 * 200, "counters are added");
-	ok(sum.timer.count == 6 && sum.timer.sum == 360 && sum.timer.max == 70 &&
+	ok(sum.timer.count == 9 && sum.timer.sum == 540 && sum.timer.max == 70 &&
 		   pfs_timer_stat_min(&sum.timer) == 50,
 	   "and times");
 }

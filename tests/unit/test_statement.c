@@ -51,10 +51,10 @@ test_life(void)
 	Rows *rows;
 
 	is_u64(table_count(p.arena, CURRENT), 0, "nothing is shown before it is published");
-	statement->event->query_id = 77;
-	statement->event->digest = fixture_digest(p.session, 77);
-	statement->event->digest_generation = p.arena->digest_generation;
-	statement->event->sqlstate = 3;
+	statement->record->query_id = 77;
+	statement->record->digest = fixture_digest(p.session, 77);
+	statement->record->digest_generation = p.arena->digest_generation;
+	statement->record->query_id = 77;
 	pfs_statement_text_set(p.session, statement, FIXTURE_ROLE, "select 1", 8);
 	pfs_statement_publish(p.session, statement);
 	rows = rows_of(p.arena, CURRENT);
@@ -67,8 +67,9 @@ test_life(void)
 	rows_free(rows);
 	pfs_statement_set(statement, PFS_COUNTER_ROWS_SENT, 4);
 	pfs_statement_count(statement, PFS_COUNTER_ROWS_SENT, 3);
-	pfs_statement_set(statement, PFS_COUNTER_ERRORS, 0);
-	pfs_statement_message_set(p.session, statement, "went wrong", 10);
+	for (PfsCounter counter = PFS_COUNTERS_KEPT; (int) counter < PFS_COUNTERS; counter++)
+		pfs_statement_set(statement, counter, 7);
+	pfs_statement_fail(p.session, statement, 3, "went wrong", 10);
 	pfs_statement_close(p.session, statement, 800);
 	for (int i = 0; i < 2; i++)
 	{
@@ -78,6 +79,8 @@ test_life(void)
 		is_u64(row_number(rows, 0, "timer_wait"), 300, "time");
 		is_u64(row_number(rows, 0, "rows_sent"), 7, "a counter");
 		is_u64(row_number(rows, 0, "rows_affected"), 0, "a counter not used");
+		is_u64(row_number(rows, 0, "no_good_index_used"), 0, "a counter that is not kept");
+		is_u64(row_number(rows, 0, "errors"), 1, "the outcome");
 		is_u64(row_number(rows, 0, "end_event_id"), 1, "last event inside");
 		is_u64(row_number(rows, 0, "returned_sqlstate"), 3, "SQLSTATE");
 		is_str(row_text(rows, 0, "message_text"), "went wrong", "message");
@@ -182,8 +185,8 @@ test_deep_stack(void)
 
 	for (uint32_t i = 0; i < 10; i++)
 		s[i] = enter(p.session, 0, "deep");
-	is_u64(loss_of(p.arena, PFS_LOSS_NESTED), 10 - stack, "too deep is counted");
-	is_u64(s[9]->event->level, 9, "levels go on");
+	is_u64(loss_of(p.arena, PFS_LOSS_NESTED), 0, "none has ended yet");
+	is_u64(s[9]->record->level, 9, "levels go on");
 	is_u64(table_count(p.arena, CURRENT), stack, "as many rows as the stack is deep");
 	for (int i = 9; i >= 0; i--)
 		pfs_statement_close(p.session, s[i], FIXTURE_START + 10);
@@ -193,6 +196,7 @@ test_deep_stack(void)
 	fixture_statement(p.session, 0, 0, 5, "after");
 	is_u64(table_number(p.arena, CURRENT, "sql_text", "after", "timer_wait"), 5,
 		   "all is free again");
+	is_u64(loss_of(p.arena, PFS_LOSS_NESTED), 10 - stack, "too deep is counted");
 	leave_place(p);
 }
 
@@ -299,6 +303,23 @@ test_drop(void)
 	leave_place(p);
 }
 
+/* UPDATE threads SET history = ... */
+static void
+update_history(Place p, const char *value)
+{
+	const PfsTable *table = pfs_table_by_name("threads");
+	Rows *rows = rows_of(p.arena, "threads");
+	const char *old[32];
+	const char *new[32] = {NULL};
+	int column;
+
+	for (int i = 0; i < rows->columns; i++)
+		old[i] = rows->cell[i];
+	new[rows_column(rows, "history")] = value;
+	is_u64(table->update(p.arena, old, new, &column), PFS_EDIT_OK, "UPDATE threads");
+	rows_free(rows);
+}
+
 static void
 test_consumers(void)
 {
@@ -309,26 +330,33 @@ test_consumers(void)
 	is_u64(table_count(p.arena, HISTORY), 0, "no history wanted");
 	is_u64(table_count(p.arena, CURRENT), 1, "current still is");
 	pfs_set_consumer(p.arena, PFS_CONSUMER_STATEMENTS_HISTORY, true);
-	pfs_store(&p.session->thread->history, 0);
+	update_history(p, "NO");
 	fixture_statement(p.session, 0, 1, 5, "a");
 	is_u64(table_count(p.arena, HISTORY), 0, "nor of this thread");
-	pfs_store(&p.session->thread->history, 1);
+	update_history(p, "YES");
+	fixture_statement(p.session, 0, 1, 5, "a");
+	is_u64(table_count(p.arena, HISTORY), 1, "but now");
+	update_history(p, "NO");
+	fixture_statement(p.session, 0, 1, 5, "a");
+	is_u64(table_count(p.arena, HISTORY), 1, "and no more");
+	update_history(p, "YES");
+	table_truncate(p.arena, HISTORY);
 	pfs_set_consumer(p.arena, PFS_CONSUMER_STATEMENTS_CURRENT, false);
 	fixture_statement(p.session, 0, 1, 5, "b");
 	is_u64(table_number(p.arena, CURRENT, "sql_text", "b", "event_id"), 0, "no current");
 	is_u64(table_count(p.arena, HISTORY), 0, "and so no history");
-	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 3, "summaries go on");
+	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 5, "summaries go on");
 	pfs_set_consumer(p.arena, PFS_CONSUMER_DIGEST, false);
 	fixture_statement(p.session, 0, 1, 5, "c");
-	is_u64(table_sum(p.arena, DIGESTS, "count_star"), 3, "no digest");
+	is_u64(table_sum(p.arena, DIGESTS, "count_star"), 5, "no digest");
 	pfs_set_consumer(p.arena, PFS_CONSUMER_DIGEST, true);
 	pfs_set_consumer(p.arena, PFS_CONSUMER_THREAD, false);
 	fixture_statement(p.session, 0, 1, 5, "d");
-	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 4, "thread instrumentation off");
-	is_u64(table_sum(p.arena, "events_statements_summary_by_user_by_event_name", "count_star"), 4,
+	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 6, "thread instrumentation off");
+	is_u64(table_sum(p.arena, "events_statements_summary_by_user_by_event_name", "count_star"), 6,
 		   "no user either");
-	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 5, "only the global sum");
-	is_u64(table_sum(p.arena, DIGESTS, "count_star"), 4, "and the digest");
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 7, "only the global sum");
+	is_u64(table_sum(p.arena, DIGESTS, "count_star"), 6, "and the digest");
 	pfs_set_consumer(p.arena, PFS_CONSUMER_THREAD, true);
 	pfs_set_consumer(p.arena, PFS_CONSUMER_STATEMENTS_CPU, true);
 	{
@@ -375,7 +403,7 @@ test_long_texts(void)
 
 	memset(text, 'x', sizeof(text));
 	pfs_statement_text_set(p.session, statement, FIXTURE_ROLE, text, sizeof(text));
-	pfs_statement_message_set(p.session, statement, text, sizeof(text));
+	pfs_statement_fail(p.session, statement, 3, text, sizeof(text));
 	pfs_statement_publish(p.session, statement);
 	pfs_statement_close(p.session, statement, FIXTURE_START + 1);
 	rows = rows_of(p.arena, HISTORY);
@@ -390,7 +418,10 @@ test_long_texts(void)
 	leave_place(p);
 }
 
-/* What comes while the session records something else is counted, and breaks nothing. */
+/*
+ * While the session records something else, what enters no sequence goes on: statements. The rest is
+ * counted as lost, and breaks nothing.
+ */
 static void
 test_busy(void)
 {
@@ -403,50 +434,59 @@ test_busy(void)
 	pfs_statement_tally(p.session, 0, 5);
 	pfs_error_count(p.session, 0, false, 5);
 	pfs_statement_close(p.session, statement, FIXTURE_START + 1);
-	is_u64(loss_of(p.arena, PFS_LOSS_LOCKER), 4, "four events lost");
+	is_u64(loss_of(p.arena, PFS_LOSS_LOCKER), 2, "a tally and an error are lost");
 	pfs_transaction_open(p.session, FIXTURE_START);
 	pfs_transaction_close(p.session, PFS_TRANSACTION_COMMITTED, FIXTURE_START);
 	is_u64(p.session->thread->seq, seq, "nothing was written");
-	ok(loss_of(p.arena, PFS_LOSS_LOCKER) > 4, "a transaction is lost too");
+	ok(loss_of(p.arena, PFS_LOSS_LOCKER) > 2, "a transaction is lost too");
 	p.session->busy = false;
 	is_u64(p.session->open, 0, "the statement is closed all the same");
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 1, "and counts");
 	fixture_statement(p.session, 0, 0, 5, "after");
 	fixture_transaction(p.session, false, 5);
-	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 1, "recording goes on");
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 2, "recording goes on");
 	is_u64(table_count(p.arena, "events_transactions_history"), 1, "with the next transaction");
 	leave_place(p);
 }
 
-/* Untimed tallies remember where they count, as long as that is right. */
+/* Answers count at once, where the switches say, and are moved to cells in between. */
 static void
-test_tally_again(void)
+test_answers(void)
 {
 	Place p = new_place();
 
-	ok(!pfs_statement_tally_again(p.session, 1), "nothing is remembered at first");
-	pfs_statement_tally(p.session, 1, 0);
-	ok(pfs_statement_tally_again(p.session, 1), "then it is");
-	ok(!pfs_statement_tally_again(p.session, 2), "for this class");
-	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 2, "both count");
+	for (uint32_t i = 0; i < PFS_ANSWERS; i++)
+	{
+		p.arena->answer_class[i] = i;
+		pfs_set_instrument(p.arena, pfs_instrument(p.arena, i), 1, 0);
+	}
+	ok(pfs_answer(p.session, 1) && pfs_answer(p.session, 1) && pfs_answer(p.session, 2), "answered");
+	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 3, "all count before there is a cell");
+	fixture_statement(p.session, 1, 0, 5, "of the same class");
+	pfs_statement_sum(p.session);
+	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 4, "as many when they are in the cells");
+	pfs_answer(p.session, 1);
+	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 5, "and with one on top");
 	table_truncate(p.arena, BY_THREAD);
-	ok(!pfs_statement_tally_again(p.session, 1), "not after TRUNCATE");
-	pfs_statement_tally(p.session, 1, 0);
-	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 1, "which took the old count");
-	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 3, "away from the thread only");
+	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 0, "TRUNCATE takes both");
+	pfs_answer(p.session, 1);
+	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 1, "and later ones count");
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 6, "the others above the thread");
 	pfs_set_instrument(p.arena, pfs_instrument(p.arena, 1), 0, -1);
-	ok(!pfs_statement_tally_again(p.session, 1), "not after a change of the instruments");
-	pfs_statement_tally(p.session, 1, 0);
-	pfs_set_instrument(p.arena, pfs_instrument(p.arena, 1), 1, -1);
-	pfs_statement_tally(p.session, 1, 0);
+	pfs_answer(p.session, 1);
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 6, "not while the instrument is off");
+	pfs_set_instrument(p.arena, pfs_instrument(p.arena, 1), 1, 1);
+	ok(!pfs_answer(p.session, 1), "one that is timed is the caller's");
 	pfs_thread_instrument(p.arena, p.session->thread, false);
-	ok(!pfs_statement_tally_again(p.session, 1), "nor when the thread is not observed");
+	ok(pfs_answer(p.session, 2), "not when the thread is not observed");
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 6, "nothing has been added");
 	pfs_thread_instrument(p.arena, p.session->thread, true);
 	pfs_set_consumer(p.arena, PFS_CONSUMER_THREAD, false);
-	ok(!pfs_statement_tally_again(p.session, 1), "nor after a change of the consumers");
-	pfs_statement_tally(p.session, 1, 0);
-	ok(pfs_statement_tally_again(p.session, 1), "it counts elsewhere then");
-	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 2, "not in the thread");
-	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 6, "but globally");
+	pfs_answer(p.session, 2);
+	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 1, "of no thread without that consumer");
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 7, "but globally");
+	pfs_statement_sum(p.session);
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 7, "also in the cells");
 	leave_place(p);
 }
 
@@ -520,7 +560,7 @@ test_roles(void)
 	{
 		statement = fixture_open(p.session, 1, 5, "before");
 		pfs_statement_text_set(p.session, statement, FIXTURE_ROLE + role, "select", 6);
-		pfs_statement_message_set(p.session, statement, "failed", 6);
+		pfs_statement_fail(p.session, statement, 3, "failed", 6);
 		pfs_statement_close(p.session, statement, FIXTURE_START + 5);
 		for (size_t i = 0; i < PFS_LENGTH(tables); i++)
 		{
@@ -544,7 +584,7 @@ test_roles(void)
 		}
 	}
 	statement = pfs_statement_open(p.session, 1, FIXTURE_START);
-	is_u64(statement->event->role, 0, "an earlier event's role is not left behind");
+	is_u64(statement->record->role, 0, "an earlier event's role is not left behind");
 	pfs_statement_drop(p.session, statement);
 	leave_place(p);
 }
@@ -566,7 +606,7 @@ main(void)
 	test_unpublished(false);
 	test_long_texts();
 	test_busy();
-	test_tally_again();
+	test_answers();
 	test_unlisted();
 	test_truncate_current();
 	return done_testing();

@@ -280,15 +280,15 @@ test_promised(void)
 	plain(p.session, 5); /* 3 */
 	statement = fixture_open(p.session, 0, 0, "first");
 	p.session->running = statement;
-	is_u64(statement->event->head.event_id, 1, "the number it was promised");
+	is_u64(statement->record->event_id, 1, "the number it was promised");
 	plain(p.session, 5);                              /* 4 */
 	nested = fixture_open(p.session, 0, 0, "nested"); /* 5 */
-	is_u64(nested->event->head.event_id, 5, "only once");
+	is_u64(nested->record->event_id, 5, "only once");
 	pfs_statement_close(p.session, nested, FIXTURE_START + 50);
 	pfs_statement_close(p.session, statement, FIXTURE_START + 50);
 	plain(p.session, 5); /* 7, of the next statement of the command */
 	statement = fixture_open(p.session, 0, 0, "second");
-	is_u64(statement->event->head.event_id, 6, "the next one gets one of its own");
+	is_u64(statement->record->event_id, 6, "the next one gets one of its own");
 	pfs_statement_close(p.session, statement, FIXTURE_START + 50);
 	p.session->in_command = false;
 	plain(p.session, 5); /* 8 */
@@ -674,7 +674,7 @@ test_totals(void)
 	outer = fixture_open(p.session, 0, 1, "outer");
 	is_u64(p.session->waits.used, 0, "the next statement takes them");
 	is_u64(total_of(&outer->waits, FIXTURE_WAIT_PLAIN), 11, "with their times");
-	is_u64(pfs_statement_counter(outer->event, PFS_COUNTER_LOCK_TIME), 100,
+	is_u64(pfs_record_counter(outer->record, PFS_COUNTER_LOCK_TIME), 100,
 		   "that for a lock is lock time: of its parsing");
 	plain(p.session, 2);
 	is_u64(total_of(&p.session->waits, FIXTURE_WAIT_PLAIN), 2, "it does not run yet");
@@ -683,7 +683,7 @@ test_totals(void)
 	is_u64(total_of(&outer->waits, FIXTURE_WAIT_PLAIN), 15, "the server works for it");
 	p.session->running = outer;
 	lock_wait(p.session, 1000);
-	is_u64(pfs_statement_counter(outer->event, PFS_COUNTER_LOCK_TIME), 1100, "lock time");
+	is_u64(pfs_record_counter(outer->record, PFS_COUNTER_LOCK_TIME), 1100, "lock time");
 	inner = fixture_open(p.session, 0, 2, "inner");
 	is_u64(inner->waits.used, 0, "a nested one takes nothing");
 	p.session->running = inner;
@@ -695,7 +695,7 @@ test_totals(void)
 	pfs_statement_close(p.session, inner, FIXTURE_START + 9000);
 	is_u64(total_of(&outer->waits, FIXTURE_WAIT_LOCK), 6100, "until the nested one ends");
 	is_u64(total_of(&outer->waits, FIXTURE_WAIT_LWLOCK), 70, "with all kinds");
-	is_u64(pfs_statement_counter(outer->event, PFS_COUNTER_LOCK_TIME), 6100, "and its lock time");
+	is_u64(pfs_record_counter(outer->record, PFS_COUNTER_LOCK_TIME), 6100, "and its lock time");
 	pfs_statement_close(p.session, outer, FIXTURE_START + 9000);
 	p.session->top = NULL;
 	is_u64(table_number(p.arena, STATEMENTS, "sql_text", "outer", "lock_time"), 6100, "shown");

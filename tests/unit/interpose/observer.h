@@ -70,15 +70,26 @@ watch_end(PfsCall *call, int64_t result)
 		errno = watch_errno;
 }
 
-static const PfsCallObserver watch_observer = {.begin = watch_begin, .end = watch_end};
+static uint32_t received_count; /* calls that received data since watch_start */
+
+static void
+watch_received(int fd)
+{
+	__atomic_fetch_add(&received_count, 1, __ATOMIC_RELAXED);
+	if (watch_errno != 0)
+		errno = watch_errno;
+}
+
+static const PfsCallObserver watch_observer = {
+	.begin = watch_begin, .end = watch_end, .received = watch_received};
 
 __attribute__((unused)) static void
 watch_start(void)
 {
-	seen_count = 0;
+	seen_count = received_count = 0;
 	watch_refuse = false;
 	watch_errno = 0;
-	pfs_interpose_observe(&watch_observer, &watch_word, 1, 1);
+	pfs_interpose_observe(&watch_observer, &watch_word, (PfsCallMasks) {1, 1, 0});
 	pfs_store(&watch_word, 1);
 }
 

@@ -1,0 +1,151 @@
+/*
+ * cell_cache.c
+ *		Cells of threads by key: claiming, evicting, folding, copying.  The rules are in cell_cache.h.
+ */
+#include "core/cell_cache.h"
+
+/* Events in a cell that still count. */
+static uint64_t
+events_of(const PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell)
+{
+	const PfsTimerStat *timer = (const PfsTimerStat *) (cell + 1);
+	uint64_t	events = 0;
+
+	if (pfs_cache_counts(arena, kind, cell->epoch) && kind->has_row(arena, kind, cell))
+		for (uint32_t i = 0; i < kind->timers; i++)
+			events += timer[i].count;
+	return events;
+}
+
+static bool
+is_of(const PfsCacheCell *cell, uint64_t key, uint32_t use)
+{
+	return cell != NULL && cell->key == key && cell->use == use;
+}
+
+/* All but the sequence. */
+static void
+empty(const PfsCacheKind *kind, PfsCacheCell *cell)
+{
+	pfs_store(&cell->use, 0);
+	pfs_zero_words(&cell->key, kind->bytes - offsetof(PfsCacheCell, key));
+}
+
+/* Empties a cell into its row; false: the row cannot take it now. */
+static bool
+fold(PfsArena *arena, const PfsCacheKind *kind, PfsCacheCell *cell, int *sleeps)
+{
+	bool		folded;
+
+	pfs_seq_write_begin(&cell->seq);
+	folded = events_of(arena, kind, cell) == 0 || kind->fold(arena, kind, cell, sleeps);
+	if (folded)
+		empty(kind, cell);
+	pfs_seq_write_end(&cell->seq);
+	return folded;
+}
+
+static PfsRef
+alloc_cell(PfsArena *arena, const PfsCacheKind *kind)
+{
+	return kind->share == PFS_SHARES ? pfs_pool_alloc(pfs_pool_of(arena), kind->bytes)
+		: pfs_share_alloc(arena, kind->share, kind->bytes);
+}
+
+static void
+free_cell(PfsArena *arena, const PfsCacheKind *kind, PfsRef ref)
+{
+	if (kind->share == PFS_SHARES)
+		pfs_pool_free(pfs_pool_of(arena), ref, kind->bytes);
+	else
+		pfs_share_free(arena, kind->share, ref, kind->bytes);
+}
+
+/* A new cell in a free place of the two, or the less used one, or the other one, emptied. */
+static PfsCacheCell *
+make_room(PfsArena *arena, const PfsCacheKind *kind, PfsRef *place)
+{
+	PfsCacheCell *cell[2];
+	unsigned	first;
+
+	for (int way = 0; way < 2; way++)
+	{
+		cell[way] = pfs_cache_at(arena, kind, &place[way]);
+		if (cell[way] == NULL)
+		{
+			pfs_store_release(&place[way], alloc_cell(arena, kind));
+			cell[way] = pfs_cache_at(arena, kind, &place[way]);
+			if (cell[way] != NULL)
+				return cell[way];
+		}
+	}
+	first = cell[0] == NULL || (cell[1] != NULL && events_of(arena, kind, cell[1]) <
+								events_of(arena, kind, cell[0]));
+	for (unsigned i = 0; i < 2; i++)
+		if (cell[first ^ i] != NULL && fold(arena, kind, cell[first ^ i], NULL))
+			return cell[first ^ i];
+	return NULL;
+}
+
+void *
+pfs_cache_claim(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, uint32_t hash,
+				uint64_t key, uint32_t use)
+{
+	PfsRef	   *place = pfs_cache_places(thread, kind) + pfs_cache_place(kind, hash);
+	PfsCacheCell *cell = NULL;
+
+	for (int way = 0; way < 2 && !is_of(cell, key, use); way++)
+		cell = pfs_cache_at(arena, kind, &place[way]);
+	if (!is_of(cell, key, use))
+		cell = make_room(arena, kind, place);
+	if (cell == NULL)
+		return NULL;
+	pfs_seq_write_begin(&cell->seq);
+	if (!pfs_cache_counts(arena, kind, cell->epoch))
+		empty(kind, cell);
+	pfs_store(&cell->key, key);
+	pfs_store(&cell->use, use);
+	pfs_store(&cell->epoch, pfs_load_acquire(&arena->reset_now));
+	pfs_seq_write_end(&cell->seq);
+	return cell;
+}
+
+void
+pfs_cache_fold_all(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, int *sleeps)
+{
+	PfsRef	   *places = pfs_cache_places(thread, kind);
+
+	for (uint32_t i = 0; i < kind->places; i++)
+	{
+		PfsRef		ref = pfs_load(&places[i]);
+		PfsCacheCell *cell = pfs_cache_at(arena, kind, &places[i]);
+
+		if (cell != NULL && !fold(arena, kind, cell, sleeps))
+			pfs_add_shared(&arena->loss[kind->loss], events_of(arena, kind, cell));
+		pfs_store_release(&places[i], 0);
+		if (cell != NULL)
+			free_cell(arena, kind, ref);
+	}
+}
+
+bool
+pfs_cache_read(PfsArena *arena, const PfsCacheKind *kind, const PfsRef *place, void *copy)
+{
+	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	{
+		PfsRef		ref = pfs_load_acquire(place);
+		const PfsCacheCell *cell = pfs_pool_at(pfs_pool_of(arena), ref, kind->bytes);
+		uint32_t	begin;
+
+		if (cell == NULL)
+			return false;
+		begin = pfs_seq_read_begin(&cell->seq);
+		pfs_copy_words(copy, cell, kind->bytes);
+		/* a place that was given up in between: its memory is somebody else's */
+		if (pfs_seq_read_ok(&cell->seq, begin) && pfs_load(place) == ref)
+			return true;
+		pfs_cpu_pause();
+	}
+	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
+	return false;
+}

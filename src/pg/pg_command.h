@@ -1,0 +1,152 @@
+/*
+ * pg_command.h
+ *		The client's command: when it came, what it executes, what was answered.  The one place that
+ *		knows.
+ *
+ * A command is one message of the client's.  It comes when recv returns data and nothing of the client's
+ * is being executed; where recv is not observed, the server's own timestamp tells.  What it executes is
+ * the statement in pfs_session.top, which is NULL when that is not recorded.  Every message to the client
+ * answers a command: CommandComplete is about what was executed last, whether that has a record or not.
+ */
+#ifndef PFS_PG_COMMAND_H
+#define PFS_PG_COMMAND_H
+
+#include "core/statement.h"
+#include "nodes/parsenodes.h"
+#include "pg/pg_hooks.h"
+#include "pg/pg_instruments.h"
+
+/* What a statement is, before it begins. */
+typedef struct PfsPgSource
+{
+	const char *text;
+	int			location;		/* of the statement in it, as the server tells; negative = not known */
+	int			length;			/* 0 = all that follows */
+	uint64		query_id;
+	uint32		digest;			/* row, if the generation is right; else it is to be asked for */
+	uint32		digest_generation;	/* 0 = no row */
+	uint32		class;
+	uint32		flags;			/* PFS_PG_* of pg_text.h */
+} PfsPgSource;
+
+/* Owner: this process. */
+typedef struct PfsPgCommand
+{
+	PfsTicks	came;			/* when it came; 0 = not known ... */
+	PfsTicks	since;			/* ... or when its last statement ended */
+	PfsTicks	ended;			/* end of the last top-level statement; 0 = none yet */
+	bool		extended;		/* messages of the extended protocol were answered since ReadyForQuery */
+	bool		answered;		/* something that ends a command was */
+	bool		block;			/* the client has begun a transaction block */
+	bool		waits;			/* between Bind and Execute the server waits for its client */
+
+	PfsPgSource analysed;		/* what has not begun yet; text NULL = nothing */
+} PfsPgCommand;
+
+extern PfsPgCommand pfs_pg_command;
+
+/* When the command came, from the server's timestamp (+- 0.5 us): where recv does not tell. */
+extern PfsTicks pfs_pg_command_asked(void);
+
+/* Start of a top-level statement that begins now. */
+static inline PfsTicks
+pfs_pg_command_since(void)
+{
+	return pfs_likely(pfs_pg_command.since != 0) ? pfs_pg_command.since : pfs_pg_command_asked();
+}
+
+/* Data of the client has come, at this tick. */
+extern void pfs_pg_command_received(PfsTicks now);
+
+/* The server waits for data of its client: a portal that is bound and not executed yet rests meanwhile. */
+extern void pfs_pg_command_waits(void);
+
+/* A top-level statement has ended: what comes next in the same message starts there. */
+static inline void
+pfs_pg_command_statement_ended(PfsTicks end)
+{
+	pfs_pg_command.ended = end;
+	if (pfs_pg_command.since != 0)
+		pfs_pg_command.since = end;
+}
+
+/* What parse analysis has told is void. */
+static inline void
+pfs_pg_command_forget_analysed(void)
+{
+	pfs_pg_command.analysed.text = NULL;
+}
+
+/* Counts a message whose class is timed, from when its command came. */
+extern void pfs_pg_command_tally(uint32 class);
+
+/* The same of one that is not, unless somebody wants its time, too. */
+static inline void
+pfs_pg_count_answer(PfsPgAnswer answer)
+{
+	if (pfs_unlikely(!pfs_answer(&pfs_session, answer)))
+		pfs_pg_command_tally(pfs_answer_class(pfs_session.arena, answer));
+}
+
+/*
+ * A message of this type goes to the client: it is counted as the answer to its command.  Before
+ * anything else happens to the statement.  Every response of the extended protocol belongs to one command: ParseComplete to Parse, and so on.
+ * RowDescription and NoData answer Describe, unless they begin the result of a simple query or of what is
+ * being executed; that of a statement is announced by ParameterDescription.
+ */
+/* Called with constants: only what is about them is compiled. */
+static pg_attribute_always_inline void
+pfs_pg_command_answered(char type)
+{
+	switch (type)
+	{
+		case '2':				/* BindComplete */
+			pfs_pg_command.extended = true;
+			pfs_pg_count_answer(PFS_PG_ANSWER_BIND);
+			break;
+		case 'T':				/* RowDescription */
+		case 'n':				/* NoData */
+			if (pfs_pg_command.extended && pfs_session.running == NULL)
+				pfs_pg_count_answer(PFS_PG_ANSWER_DESCRIBE);
+			break;
+		case 'I':				/* EmptyQueryResponse */
+		case 'C':				/* CommandComplete */
+			if (pfs_pg_command.extended)
+				pfs_pg_count_answer(PFS_PG_ANSWER_EXECUTE);
+			pfs_pg_command.answered = true;
+			break;
+		case '1':				/* ParseComplete */
+			pfs_pg_command.extended = true;
+			pfs_pg_command_tally(PFS_PG_COM_PARSE);
+			break;
+		case '3':				/* CloseComplete */
+			pfs_pg_command.extended = true;
+			pfs_pg_count_answer(PFS_PG_ANSWER_CLOSE);
+			break;
+		case 't':				/* ParameterDescription */
+			pfs_pg_command.extended = true;
+			break;
+		case 's':				/* PortalSuspended */
+			pfs_pg_command.extended = true;
+			pfs_pg_count_answer(PFS_PG_ANSWER_EXECUTE);
+			break;
+		case 'V':				/* FunctionCallResponse */
+			pfs_pg_command.extended = true;
+			pfs_pg_command_tally(PFS_PG_COM_FUNCTION_CALL);
+			break;
+		case 'G':				/* CopyInResponse */
+		case 'H':				/* CopyOutResponse */
+			pfs_pg_command_tally(PFS_PG_COM_COPY_DATA);
+			break;
+		case 'E':				/* ErrorResponse */
+			pfs_pg_command.answered = true;
+			break;
+		default:
+			break;
+	}
+}
+
+/* The client is told that it may send the next command, at this tick. */
+extern void pfs_pg_command_ready(PfsTicks now);
+
+#endif							/* PFS_PG_COMMAND_H */

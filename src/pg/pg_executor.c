@@ -1,0 +1,312 @@
+/*
+ * pg_executor.c
+ *		Hooks of optimizable statements: parse analysis, planner, executor.
+ *
+ * A statement of the client begins when it is planned, or when its query starts; a nested one lives from
+ * ExecutorStart to ExecutorEnd.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "executor/executor.h"
+#include "optimizer/planner.h"
+#include "parser/analyze.h"
+#include "pg/pg_arena.h"
+#include "pg/pg_command.h"
+#include "pg/pg_compat.h"
+#include "pg/pg_hooks.h"
+#include "pg/pg_instruments.h"
+#include "pg/pg_protocol.h"
+#include "pg/pg_query.h"
+#include "pg/pg_statement.h"
+#include "pg/pg_text.h"
+#include "pg/pg_wait.h"
+#include "tcop/dest.h"
+
+static post_parse_analyze_hook_type prev_post_parse_analyze_hook = NULL;
+static planner_hook_type prev_planner_hook = NULL;
+static ExecutorStart_hook_type prev_ExecutorStart_hook = NULL;
+static ExecutorRun_hook_type prev_ExecutorRun_hook = NULL;
+static ExecutorFinish_hook_type prev_ExecutorFinish_hook = NULL;
+static ExecutorEnd_hook_type prev_ExecutorEnd_hook = NULL;
+
+/* --- before execution --- */
+
+/*
+ * What the client's statement is, is kept for an error before it begins.  The query id of a utility
+ * statement is taken before the other hooks run: pg_stat_statements zeroes it.
+ */
+static PFS_HOT void
+note_analysed(const char *text, const Query *query)
+{
+	PfsPgSource source = {
+		.text = text,.location = query->stmt_location,.length = query->stmt_len,
+		.query_id = (uint64) query->queryId,.class = pfs_pg_class_of_query(query)
+	};
+
+	if (query->utilityStmt != NULL)
+	{
+		source.query_id = pfs_pg_utility_id(text, source.location, source.length, source.query_id);
+		source.flags = pfs_pg_text_flags(query->utilityStmt);
+	}
+	if (pfs_session.running != NULL || pfs_pg_committing() != NULL)
+		return;
+	pfs_pg_wait_over();
+	pfs_pg_source_digest(&source);
+	pfs_pg_command.analysed = source;
+}
+
+static void
+pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate)
+{
+	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && pstate->p_sourcetext != NULL &&
+		!IsParallelWorker() && (pfs_session.running == NULL || query->utilityStmt != NULL))
+		note_analysed(pstate->p_sourcetext, query);
+	if (prev_post_parse_analyze_hook)
+		prev_post_parse_analyze_hook(pstate, query, jstate);
+}
+
+/* A statement lives from its planning on. */
+static PfsStatement *
+begin_planning(const Query *parse, const char *query_string, bool with_values)
+{
+	PfsPgSource source = {
+		.text = query_string,.location = parse->stmt_location,.length = parse->stmt_len,
+		.query_id = (uint64) parse->queryId
+	};
+
+	if (query_string == NULL)
+		return NULL;
+	if (pfs_pg_command.analysed.text != NULL && pfs_pg_command.analysed.query_id == source.query_id &&
+		pfs_session.running == NULL)
+		source = pfs_pg_command.analysed;
+	else
+		source.class = pfs_pg_class_of_query(parse);
+	/* an error of a value of the client's that is folded into the plan quotes the value */
+	if (with_values && pfs_session.running == NULL)
+		source.flags |= PFS_PG_SECRET_MESSAGE;
+	return pfs_pg_begin_planning(&source);
+}
+
+static PFS_HOT PlannedStmt *
+pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
+				 ParamListInfo boundParams)
+{
+	PlannedStmt *result;
+	PfsStatement *statement = NULL;
+	uint64		id = 0;
+
+	if (pfs_pg_wants(PFS_GATE_STATEMENTS) && !IsParallelWorker())
+		statement = begin_planning(parse, query_string, boundParams != NULL);
+	if (statement != NULL)
+	{
+		id = statement->record->statement_id;
+		pfs_pg_enter(statement);	/* functions that planning evaluates are nested in it */
+	}
+	if (prev_planner_hook)
+		result = prev_planner_hook(parse, query_string, cursorOptions, boundParams);
+	else
+		result = standard_planner(parse, query_string, cursorOptions, boundParams);
+	if (statement != NULL && pfs_pg_is_still(statement, id))
+		pfs_pg_leave(statement);
+	return result;
+}
+
+/* --- execution --- */
+
+static PFS_HOT void
+pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
+{
+	PfsStatement *statement = NULL;
+	PfsPgQuery *query;
+	uint64		id = 0;
+
+	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker())
+		statement = pfs_pg_begin_query(queryDesc);
+	if (statement != NULL)
+	{
+		id = statement->record->statement_id;
+		pfs_pg_enter(statement);
+	}
+	if (prev_ExecutorStart_hook)
+		prev_ExecutorStart_hook(queryDesc, eflags);
+	else
+		standard_ExecutorStart(queryDesc, eflags);
+	if (statement != NULL && pfs_pg_is_still(statement, id))
+		pfs_pg_leave(statement);
+	else
+		statement = NULL;
+	if (statement == NULL && !pfs_pg_wants(PFS_GATE_TABLES))
+		return;
+	query = pfs_pg_query_attach(queryDesc, statement);
+	if (statement != NULL && pfs_unlikely(statement->record->level > 0) && queryDesc->dest != NULL &&
+		queryDesc->dest->mydest == DestNone)
+		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);	/* of a cursor that may lie there */
+	if (pfs_likely(query != NULL))
+	{
+		if (statement != NULL && statement->host_watches)
+			pfs_pg_plan_start(query);
+		pfs_pg_table_start(query);
+	}
+	else if (statement != NULL && (statement->record->level > 0 || !pfs_pg_has_client))
+		pfs_pg_executed(statement); /* nothing would */
+}
+
+/* The statement of a query that is executed, with its error guard. */
+typedef struct Stage
+{
+	PfsPgQuery *query;
+	PfsStatement *statement;	/* NULL = none */
+	ErrorContextCallback guard;
+	bool		guarded;
+} Stage;
+
+static inline void
+find_stage(Stage *stage, const QueryDesc *desc)
+{
+	stage->query = pfs_session.thread != NULL ? pfs_pg_query(desc) : NULL;
+	stage->statement = stage->query != NULL ? stage->query->statement : NULL;
+}
+
+static inline void
+enter_stage(Stage *stage)
+{
+	stage->guarded = pfs_session.running == NULL;
+	if (stage->guarded)
+		pfs_pg_error_guard(&stage->guard);
+	pfs_pg_enter(stage->statement);
+}
+
+/* Back from the executor; false: what it ran has ended the statement. */
+static inline bool
+leave_stage(Stage *stage)
+{
+	if (stage->guarded)
+		pfs_pg_error_unguard(&stage->guard);
+	if (pfs_unlikely(stage->query->statement != stage->statement))
+		return false;
+	pfs_pg_leave(stage->statement);
+	return true;
+}
+
+/* The client's command executes this query: the answer is about it, whether it is recorded or not. */
+static inline void
+note_execution(PfsStatement *statement)
+{
+	if (statement != NULL && statement->record->level > 0)
+		return;
+	if (pfs_likely(statement == pfs_session.top) || pfs_session.running != NULL || pfs_pg_committing() != NULL)
+		return;
+	pfs_pg_set_top(statement);
+}
+
+static PFS_HOT void
+pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	Stage		stage;
+	PfsStatement *statement;
+	bool		aside;
+
+	find_stage(&stage, queryDesc);
+	statement = stage.statement;
+	note_execution(statement);
+	if (statement != NULL)
+	{
+		if (pfs_unlikely(statement->host_state == PFS_PG_SUSPENDED))
+			pfs_pg_move(statement, PFS_PG_RUNNING,
+						statement->record->level == 0 ? pfs_pg_command_since() : 0);
+		enter_stage(&stage);
+	}
+	aside = statement != NULL && pfs_pg_protocol_aside();	/* a guard brings it back */
+	if (prev_ExecutorRun_hook)
+		prev_ExecutorRun_hook(PFS_EXECUTOR_RUN_ARGUMENTS);
+	else
+		standard_ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	if (aside)
+		pfs_pg_protocol_back();
+	if (statement == NULL || !leave_stage(&stage))
+		return;
+	statement->host_rows += queryDesc->estate->es_processed;
+	statement->host_broken_rows = 0;	/* the error was a warning, or was caught */
+	if (queryDesc->dest->mydest == DestRemoteExecute)
+		pfs_pg_command.extended = true;
+	/* time between the runs of a cursor does not belong to its statement */
+	if (pfs_unlikely(count != 0 && queryDesc->estate->es_processed >= count) &&
+		(statement->record->level > 0 || !pfs_pg_has_client))
+		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
+}
+
+static PFS_HOT void
+pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
+{
+	Stage		stage = {.statement = NULL};
+
+	/* a query that changes nothing has no triggers left to run */
+	if (queryDesc->operation != CMD_SELECT || queryDesc->plannedstmt->hasModifyingCTE)
+		find_stage(&stage, queryDesc);
+	if (stage.statement != NULL)
+		enter_stage(&stage);
+	if (prev_ExecutorFinish_hook)
+		prev_ExecutorFinish_hook(queryDesc);
+	else
+		standard_ExecutorFinish(queryDesc);
+	if (stage.statement != NULL)
+		leave_stage(&stage);
+}
+
+/* A parallel worker's waits belong to its leader's statement, of which it knows the query id. */
+static pg_noinline void
+bill_worker(const PlannedStmt *plan)
+{
+	uint32		generation = pfs_load_acquire(&pfs_arena->digest_generation);
+	uint32		digest;
+
+	pfs_store(&pfs_session.thread->database_id, MyDatabaseId);
+	digest = pfs_digest_find(pfs_arena, pfs_session.thread, (uint64) plan->queryId);
+	if (digest != PFS_DIGEST_NONE)
+		pfs_wait_bill(&pfs_session, digest, generation);
+}
+
+static PFS_HOT void
+pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
+{
+	Stage		stage;
+	uint64		id = 0;
+
+	find_stage(&stage, queryDesc);
+	if (pfs_unlikely(IsParallelWorker()) && pfs_session.thread != NULL)
+		bill_worker(queryDesc->plannedstmt);
+	if (stage.statement != NULL)
+	{
+		id = stage.statement->record->statement_id;
+		pfs_pg_plan_end(stage.query, true);
+	}
+	if (stage.query != NULL)
+	{
+		pfs_pg_table_end(stage.query);
+		pfs_pg_query_end(stage.query);
+	}
+	if (prev_ExecutorEnd_hook)
+		prev_ExecutorEnd_hook(queryDesc);
+	else
+		standard_ExecutorEnd(queryDesc);
+	if (stage.statement != NULL && pfs_pg_is_still(stage.statement, id))
+		pfs_pg_executed(stage.statement);
+}
+
+void
+pfs_pg_executor_install(void)
+{
+	prev_post_parse_analyze_hook = post_parse_analyze_hook;
+	post_parse_analyze_hook = pfs_hook_post_parse_analyze;
+	prev_planner_hook = planner_hook;
+	planner_hook = pfs_hook_planner;
+	prev_ExecutorStart_hook = ExecutorStart_hook;
+	ExecutorStart_hook = pfs_hook_ExecutorStart;
+	prev_ExecutorRun_hook = ExecutorRun_hook;
+	ExecutorRun_hook = pfs_hook_ExecutorRun;
+	prev_ExecutorFinish_hook = ExecutorFinish_hook;
+	ExecutorFinish_hook = pfs_hook_ExecutorFinish;
+	prev_ExecutorEnd_hook = ExecutorEnd_hook;
+	ExecutorEnd_hook = pfs_hook_ExecutorEnd;
+}

@@ -1,0 +1,31 @@
+/*
+ * pg_protocol.h
+ *		Our table of protocol functions: in front of the server's, or aside.
+ */
+#ifndef PFS_PG_PROTOCOL_H
+#define PFS_PG_PROTOCOL_H
+
+#include "pg/pg_port.h"
+
+extern const PQcommMethods *pfs_pg_server_methods;	/* NULL = this process has no client */
+extern PQcommMethods pfs_pg_our_methods;
+
+/* The executor is about to run: rows need not pass us.  False: another table stands there. */
+static inline bool
+pfs_pg_protocol_aside(void)
+{
+	if (PqCommMethods != &pfs_pg_our_methods)
+		return false;
+	PqCommMethods = pfs_pg_server_methods;
+	return true;
+}
+
+/* Something else than rows may be sent.  Does nothing if our table is there, or one that is not the server's. */
+static inline void
+pfs_pg_protocol_back(void)
+{
+	if (pfs_pg_server_methods != NULL && PqCommMethods == pfs_pg_server_methods)
+		PqCommMethods = &pfs_pg_our_methods;
+}
+
+#endif							/* PFS_PG_PROTOCOL_H */

@@ -1,0 +1,44 @@
+/*
+ * pg_template.h
+ *		What all executions of a plan share: digest, class, text, and what the plan's shape tells.
+ *
+ * Kept for cached plans, as long as no switch changes (arena->changes); forgotten by the memory that the
+ * plan lives in.  Other plans serve once and are looked at each time.
+ */
+#ifndef PFS_PG_TEMPLATE_H
+#define PFS_PG_TEMPLATE_H
+
+#include "core/statement.h"
+#include "executor/execdesc.h"
+
+#define PFS_PG_SHAPE_COUNTERS 6
+
+typedef struct PfsPgTemplate
+{
+	const PlannedStmt *plan;	/* NULL = free */
+	uint64		decided;		/* arena->changes for which it is right */
+	PfsTemplate shared;
+	uint32		text_offset;	/* in the query's source, without white space ... */
+	uint32		text_length;	/* ... as much as is kept; 0 = to be asked each time */
+	uint64		text;			/* where it was written last */
+	uint8		silent;			/* the class is off */
+	uint8		returns_rows;
+	uint8		changes_rows;
+	uint8		watches;		/* has sorts, or may spill */
+	uint8		counters;		/* of the shape */
+	uint8		sorts;
+	struct
+	{
+		uint32		counter;	/* PfsCounter */
+		uint32		value;
+	}			shape[PFS_PG_SHAPE_COUNTERS];
+	struct PfsPgPlanGone *gone;
+} PfsPgTemplate;
+
+/* Good until the next call. */
+extern PfsPgTemplate *pfs_pg_template(const QueryDesc *desc);
+
+/* pg_plan.c: fills in what the plan's shape tells. */
+extern void pfs_pg_shape(const PlannedStmt *plan, PfsPgTemplate *template);
+
+#endif							/* PFS_PG_TEMPLATE_H */
