@@ -161,10 +161,21 @@ typedef struct Stage
 	bool		guarded;
 } Stage;
 
+/* Most often it is the client's.  A statement knows its query as long as that lives. */
+static inline PfsPgQuery *
+find_query(const QueryDesc *desc)
+{
+	PfsPgQuery *query = pfs_session.top != NULL ? pfs_session.top->host_query : NULL;
+
+	if (pfs_likely(query != NULL && query->estate == desc->estate))
+		return query;
+	return pfs_session.thread != NULL ? pfs_pg_query(desc) : NULL;
+}
+
 static inline void
 find_stage(Stage *stage, const QueryDesc *desc)
 {
-	stage->query = pfs_session.thread != NULL ? pfs_pg_query(desc) : NULL;
+	stage->query = find_query(desc);
 	stage->statement = stage->query != NULL ? stage->query->statement : NULL;
 }
 
@@ -236,20 +247,30 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
 }
 
+static inline void
+finish(QueryDesc *desc)
+{
+	if (prev_ExecutorFinish_hook)
+		prev_ExecutorFinish_hook(desc);
+	else
+		standard_ExecutorFinish(desc);
+}
+
 static PFS_HOT void
 pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
 {
-	Stage		stage = {.statement = NULL};
+	Stage		stage;
 
 	/* a query that changes nothing has no triggers left to run */
-	if (queryDesc->operation != CMD_SELECT || queryDesc->plannedstmt->hasModifyingCTE)
-		find_stage(&stage, queryDesc);
+	if (queryDesc->operation == CMD_SELECT && !queryDesc->plannedstmt->hasModifyingCTE)
+	{
+		finish(queryDesc);
+		return;
+	}
+	find_stage(&stage, queryDesc);
 	if (stage.statement != NULL)
 		enter_stage(&stage);
-	if (prev_ExecutorFinish_hook)
-		prev_ExecutorFinish_hook(queryDesc);
-	else
-		standard_ExecutorFinish(queryDesc);
+	finish(queryDesc);
 	if (stage.statement != NULL)
 		leave_stage(&stage);
 }

@@ -91,7 +91,7 @@ extern void pfs_pg_routine_forget(int level);
 extern int	pfs_pg_nest_level;
 extern void pfs_pg_transaction_begin(PfsTicks start);
 
-/* Shows what is known of the transaction by now: id, isolation, access mode, autocommit. */
+/* Shows what a command may have changed of the transaction: isolation, access mode, autocommit. */
 extern void pfs_pg_transaction_refresh(void);
 
 /* --- pg_error.c --- */

@@ -176,7 +176,6 @@ open_statement(const PfsTemplate *template, bool silent, uint32 flags)
 			pfs_pg_transaction_begin(start);
 		if (pfs_unlikely(statement == NULL))
 			return NULL;
-		pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE, start);
 		statement->host_state = PFS_PG_RUNNING;
 	}
 	statement->host_flags = flags;
@@ -363,6 +362,8 @@ pfs_pg_begin_planning(PfsPgSource *source)
 static inline void
 store_rows(PfsStatement *statement)
 {
+	if (statement->host_rows == 0)
+		return;
 	if (statement->host_changes)
 		pfs_statement_set(statement, PFS_COUNTER_ROWS_AFFECTED, statement->host_rows);
 	if (statement->host_returns)
@@ -391,22 +392,25 @@ find_digest_again(PfsStatement *statement)
 static PFS_HOT void
 close_statement(PfsStatement *statement, PfsTicks end)
 {
-	PfsPgQuery *query = statement->host_query;
+	bool		nested = statement->parent != NULL || statement->record->level > 0;
 
 	store_rows(statement);
-	if (query != NULL)
-		pfs_pg_query_part(query);
-	if (pfs_session.running == statement)
-		pfs_session.running = statement->host_caller;
-	else if (pfs_unlikely(statement->host_in_call))
-		unlink_caller(statement);
-	pfs_statement_close(&pfs_session, statement, end);
-	if (statement->record->level == 0)
-		pfs_pg_command_statement_ended(Max(end, statement->paused_at));
+	if (statement->host_query != NULL)
+		pfs_pg_query_part(statement->host_query);
+	if (pfs_unlikely(statement->host_in_call))
+	{
+		if (pfs_likely(pfs_session.running == statement))
+			pfs_session.running = statement->host_caller;
+		else
+			unlink_caller(statement);
+	}
+	if (nested && pfs_unlikely(planned_nested > 0) && statement->host_state == PFS_PG_ANALYSED)
+		planned_nested--;
+	end = pfs_statement_close(&pfs_session, statement, end);
+	if (!nested)
+		pfs_pg_command_statement_ended(end);
 	if (pfs_session.top == statement)
 		pfs_session.top = NULL;
-	if (pfs_unlikely(planned_nested > 0) && statement->host_state == PFS_PG_ANALYSED && statement->record->level > 0)
-		planned_nested--;
 }
 
 PFS_HOT void
@@ -421,8 +425,8 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 		pfs_pg_table_failed(statement);
 		pfs_pg_usage_end(statement);
 	}
-	else if (pfs_unlikely(statement->record->digest_generation !=
-						  pfs_load(&pfs_arena->digest_generation)))
+	else if (pfs_unlikely(statement->record->epoch != pfs_load(&pfs_arena->reset_now)) &&
+			 statement->record->digest_generation != pfs_load(&pfs_arena->digest_generation))
 		find_digest_again(statement);
 	close_statement(statement, end);
 }

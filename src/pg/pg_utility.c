@@ -207,6 +207,8 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	if (guarded)
 		pfs_pg_error_unguard(&guard);
 	pfs_pg_table_utility_end(tables);
+	if (command == T_TransactionStmt || command == T_VariableSetStmt)
+		pfs_pg_transaction_refresh();
 	if (statement == NULL || !pfs_pg_is_still(statement, statement_id))
 		return;
 	pfs_pg_leave(statement);
