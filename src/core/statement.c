@@ -11,6 +11,8 @@
 
 #define STATEMENT_ID_BLOCK 64
 
+void		(*pfs_host_switched) (PfsSession *session);
+
 static PFS_COLD void
 claim_statement_ids(PfsSession *session)
 {
@@ -119,6 +121,8 @@ pfs_session_decide(PfsSession *session, uint64_t changes)
 	session->wants = pfs_load(&session->thread->instrumented) != 0 ? gate & PFS_BUILT : 0;
 	session->shows = (gate & PFS_WANTS(STATEMENTS_CURRENT)) != 0;
 	session->times_cpu = (gate & PFS_WANTS(STATEMENTS_CPU)) != 0;
+	if (pfs_host_switched != NULL)
+		pfs_host_switched(session);
 	if (session->busy || !pfs_enter_recording(session))
 		return;					/* a signal handler in the middle: it asks again each time */
 	decide_answers(session, changes);

@@ -191,6 +191,9 @@ typedef struct PfsSession
 #endif
 #define PFS_BUILT (PFS_BUILT_STATEMENTS | PFS_BUILT_TRANSACTIONS | PFS_BUILT_ERRORS | PFS_BUILT_WAITS)
 
+/* The host's, called when switches have changed, maybe in a signal handler; may be NULL. */
+extern void (*pfs_host_switched) (PfsSession *session);
+
 /* Arena's changes, of which the session knows what they mean for it. */
 extern void pfs_session_decide(PfsSession *session, uint64_t changes);
 

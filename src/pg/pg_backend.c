@@ -33,6 +33,8 @@
 
 PfsSession	pfs_session;
 bool		pfs_pg_ready = false;
+static const uint32 not_known = UINT32_MAX;
+PfsPgEntry	pfs_pg_entry = {.gate = &not_known};
 bool		pfs_pg_has_client = false;
 
 static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
@@ -56,6 +58,7 @@ pfs_pg_detach(int code, Datum arg)
 	pfs_pg_wait_detach();
 	pfs_pg_protocol_detach();
 	pfs_session.thread = NULL;
+	pfs_pg_entry.gate = &not_known;
 	refused_pid = MyProcPid;
 	pfs_thread_detach(pfs_session.arena, thread, &pfs_session.statements_long);
 }
@@ -188,6 +191,7 @@ pfs_pg_attach(void)
 		return true;
 	attach_hooks();
 	pfs_pg_ready = true;
+	pfs_pg_entry.gate = &pfs_arena->gate;
 	if (IsParallelWorker() && pfs_session.thread->parent_thread_id == 0 &&
 		MyProc->lockGroupLeader != NULL)
 		pfs_thread_set_leader(pfs_arena, pfs_session.thread, (uint32) MyProc->lockGroupLeader->pid);

@@ -25,10 +25,6 @@
 
 static post_parse_analyze_hook_type prev_post_parse_analyze_hook = NULL;
 static planner_hook_type prev_planner_hook = NULL;
-static ExecutorStart_hook_type prev_ExecutorStart_hook = NULL;
-static ExecutorRun_hook_type prev_ExecutorRun_hook = NULL;
-static ExecutorFinish_hook_type prev_ExecutorFinish_hook = NULL;
-static ExecutorEnd_hook_type prev_ExecutorEnd_hook = NULL;
 
 /* --- before execution --- */
 
@@ -114,8 +110,8 @@ pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
 
 /* --- execution --- */
 
-static PFS_HOT void
-pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
+static PFS_HOT pg_noinline void
+start(QueryDesc *queryDesc, int eflags)
 {
 	PfsStatement *statement = NULL;
 	PfsPgQuery *query;
@@ -128,10 +124,7 @@ pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 		id = statement->record->statement_id;
 		pfs_pg_enter(statement);
 	}
-	if (prev_ExecutorStart_hook)
-		prev_ExecutorStart_hook(queryDesc, eflags);
-	else
-		standard_ExecutorStart(queryDesc, eflags);
+	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
 	if (statement != NULL && pfs_pg_is_still(statement, id))
 		pfs_pg_leave(statement);
 	else
@@ -150,6 +143,15 @@ pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 	}
 	else if (statement != NULL && (statement->record->level > 0 || !pfs_pg_has_client))
 		pfs_pg_executed(statement); /* nothing would */
+}
+
+static PFS_PG_ENTRY void
+pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
+{
+	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
+		pfs_pg_entry.ExecutorStart(queryDesc, eflags);
+	else
+		start(queryDesc, eflags);
 }
 
 /* The statement of a query that is executed, with its error guard. */
@@ -211,8 +213,8 @@ note_execution(PfsStatement *statement)
 	pfs_pg_set_top(statement);
 }
 
-static PFS_HOT void
-pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
+static PFS_HOT pg_noinline void
+run(PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	Stage		stage;
 	PfsStatement *statement;
@@ -229,10 +231,7 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 		enter_stage(&stage);
 	}
 	aside = statement != NULL && pfs_pg_protocol_aside();	/* a guard brings it back */
-	if (prev_ExecutorRun_hook)
-		prev_ExecutorRun_hook(PFS_EXECUTOR_RUN_ARGUMENTS);
-	else
-		standard_ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	if (aside)
 		pfs_pg_protocol_back();
 	if (statement == NULL || !leave_stage(&stage))
@@ -247,32 +246,36 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
 }
 
-static inline void
-finish(QueryDesc *desc)
+static PFS_PG_ENTRY void
+pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	if (prev_ExecutorFinish_hook)
-		prev_ExecutorFinish_hook(desc);
+	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
+		pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else
-		standard_ExecutorFinish(desc);
+		run(PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
-static PFS_HOT void
-pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
+static PFS_HOT pg_noinline void
+finish(QueryDesc *queryDesc)
 {
 	Stage		stage;
 
-	/* a query that changes nothing has no triggers left to run */
-	if (queryDesc->operation == CMD_SELECT && !queryDesc->plannedstmt->hasModifyingCTE)
-	{
-		finish(queryDesc);
-		return;
-	}
 	find_stage(&stage, queryDesc);
 	if (stage.statement != NULL)
 		enter_stage(&stage);
-	finish(queryDesc);
+	pfs_pg_entry.ExecutorFinish(queryDesc);
 	if (stage.statement != NULL)
 		leave_stage(&stage);
+}
+
+static PFS_PG_ENTRY void
+pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
+{
+	/* a query that changes nothing has no triggers left to run */
+	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES) || (queryDesc->operation == CMD_SELECT && !queryDesc->plannedstmt->hasModifyingCTE))
+		pfs_pg_entry.ExecutorFinish(queryDesc);
+	else
+		finish(queryDesc);
 }
 
 /* A parallel worker's waits belong to its leader's statement, of which it knows the query id. */
@@ -288,8 +291,8 @@ bill_worker(const PlannedStmt *plan)
 		pfs_wait_bill(&pfs_session, digest, generation);
 }
 
-static PFS_HOT void
-pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
+static PFS_HOT pg_noinline void
+end(QueryDesc *queryDesc)
 {
 	Stage		stage;
 	uint64		id = 0;
@@ -307,12 +310,18 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 		pfs_pg_table_end(stage.query);
 		pfs_pg_query_end(stage.query);
 	}
-	if (prev_ExecutorEnd_hook)
-		prev_ExecutorEnd_hook(queryDesc);
-	else
-		standard_ExecutorEnd(queryDesc);
+	pfs_pg_entry.ExecutorEnd(queryDesc);
 	if (stage.statement != NULL && pfs_pg_is_still(stage.statement, id))
 		pfs_pg_executed(stage.statement);
+}
+
+static PFS_PG_ENTRY void
+pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
+{
+	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
+		pfs_pg_entry.ExecutorEnd(queryDesc);
+	else
+		end(queryDesc);
 }
 
 void
@@ -322,12 +331,12 @@ pfs_pg_executor_install(void)
 	post_parse_analyze_hook = pfs_hook_post_parse_analyze;
 	prev_planner_hook = planner_hook;
 	planner_hook = pfs_hook_planner;
-	prev_ExecutorStart_hook = ExecutorStart_hook;
+	pfs_pg_entry.ExecutorStart = ExecutorStart_hook != NULL ? ExecutorStart_hook : standard_ExecutorStart;
 	ExecutorStart_hook = pfs_hook_ExecutorStart;
-	prev_ExecutorRun_hook = ExecutorRun_hook;
+	pfs_pg_entry.ExecutorRun = ExecutorRun_hook != NULL ? ExecutorRun_hook : standard_ExecutorRun;
 	ExecutorRun_hook = pfs_hook_ExecutorRun;
-	prev_ExecutorFinish_hook = ExecutorFinish_hook;
+	pfs_pg_entry.ExecutorFinish = ExecutorFinish_hook != NULL ? ExecutorFinish_hook : standard_ExecutorFinish;
 	ExecutorFinish_hook = pfs_hook_ExecutorFinish;
-	prev_ExecutorEnd_hook = ExecutorEnd_hook;
+	pfs_pg_entry.ExecutorEnd = ExecutorEnd_hook != NULL ? ExecutorEnd_hook : standard_ExecutorEnd;
 	ExecutorEnd_hook = pfs_hook_ExecutorEnd;
 }

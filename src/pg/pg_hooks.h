@@ -11,7 +11,8 @@
 #include "core/statement.h"
 #include "access/xact.h"
 #include "nodes/parsenodes.h"
-#include "executor/execdesc.h"
+#include "executor/executor.h"
+#include "tcop/utility.h"
 
 /* Installation, from _PG_init while the postmaster preloads libraries. */
 extern void pfs_pg_arena_install(void);
@@ -29,6 +30,32 @@ extern bool pfs_pg_ready;		/* hooks of this process are attached, and its leader
 /* Makes sure that this process has a thread slot and its hooks; false if it records nothing. */
 extern bool pfs_pg_attach(void);
 extern bool pfs_pg_attach_in_call(void);
+
+/* All that hooks look at while nothing is wanted: one line of memory. */
+typedef struct PfsPgEntry
+{
+	PFS_ALIGNED const uint32 *gate; /* the arena's; says "all" as long as this process has no thread */
+	uint32		queries;		/* that are attached, see pg_query.h */
+	ExecutorStart_hook_type ExecutorStart;	/* what comes after us */
+	ExecutorRun_hook_type ExecutorRun;
+	ExecutorFinish_hook_type ExecutorFinish;
+	ExecutorEnd_hook_type ExecutorEnd;
+	ProcessUtility_hook_type ProcessUtility;
+} PfsPgEntry;
+
+extern PfsPgEntry pfs_pg_entry;
+
+#define PFS_PG_QUERY_CLASSES (PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS | PFS_GATE_TABLES)
+
+/* Nothing of these classes is wanted of any session, and no query is known from before. */
+static inline bool
+pfs_pg_is_off(uint32 classes)
+{
+	return (pfs_load(pfs_pg_entry.gate) & classes & PFS_BUILT) == 0 && pfs_pg_entry.queries == 0;
+}
+
+/* Hooks: what is executed while nothing is wanted stands together. */
+#define PFS_PG_ENTRY __attribute__((hot, section(".text.hot.entry")))
 
 /* Is anything of these classes wanted?  Attaches on first use. */
 static inline bool

@@ -20,6 +20,7 @@
 
 const PQcommMethods *pfs_pg_server_methods = NULL;
 PQcommMethods pfs_pg_our_methods;
+bool		pfs_pg_protocol_is_out = false;
 static int	(*server_putmessage) (char type, const char *body, size_t length);
 
 /* Is the client's next message a Sync, and here already?  Nothing is waited for. */
@@ -101,10 +102,15 @@ put_complete(char type, const char *body, size_t length)
 static PFS_HOT pg_noinline int
 put_ready(char type, const char *body, size_t length)
 {
-	if (pfs_session.newest != NULL || pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS))
+	if (pfs_likely(pfs_session.newest != NULL || pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS)))
 	{
 		note_command();
 		ready_for_query(length > 0 ? body[0] : 'I');
+	}
+	else if (PqCommMethods == &pfs_pg_our_methods && !pfs_session.transaction.open)
+	{
+		PqCommMethods = pfs_pg_server_methods;
+		pfs_pg_protocol_is_out = true;
 	}
 	return server_putmessage(type, body, length);
 }
@@ -170,11 +176,23 @@ pfs_putmessage(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
+static void
+switched(PfsSession *session)
+{
+	if (pfs_unlikely(pfs_pg_protocol_is_out) && (session->wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0)
+	{
+		pfs_pg_protocol_is_out = false;
+		pfs_pg_protocol_back();
+	}
+}
+
 void
 pfs_pg_protocol_attach(void)
 {
 	if (!pfs_pg_has_client || pfs_pg_server_methods != NULL)
 		return;
+	pfs_host_switched = switched;
+	pfs_pg_protocol_is_out = false;
 	pfs_pg_server_methods = PqCommMethods;
 	pfs_pg_our_methods = *pfs_pg_server_methods;
 	server_putmessage = pfs_pg_server_methods->putmessage;

@@ -36,6 +36,7 @@ pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
 	query->part = query->own;
 	query->open = true;
 	dlist_push_head(&pfs_pg_open_queries, &query->node);
+	pfs_pg_entry.queries++;
 	query->gone.func = pfs_pg_query_gone;
 	query->gone.arg = query;
 	MemoryContextRegisterResetCallback(context, &query->gone);
@@ -49,6 +50,7 @@ pfs_pg_query_end(PfsPgQuery *query)
 		return;
 	query->open = false;
 	dlist_delete(&query->node);
+	pfs_pg_entry.queries--;
 	pfs_pg_query_part(query);
 }
 
