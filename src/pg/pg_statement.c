@@ -43,7 +43,11 @@ pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now)
 		if (time_runs(state))
 			pfs_statement_resume(statement, now);
 		else
+		{
 			pfs_statement_pause(statement, now);
+			if (statement->record->level == 0)
+				pfs_pg_command_time_spent(statement->paused_at);
+		}
 	}
 	statement->host_state = (uint8) state;
 }
@@ -392,6 +396,7 @@ static PFS_HOT void
 close_statement(PfsStatement *statement, PfsTicks end)
 {
 	PfsPgQuery *query = statement->host_query;
+	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
 
 	store_rows(statement);
 	if (query != NULL)
@@ -401,8 +406,8 @@ close_statement(PfsStatement *statement, PfsTicks end)
 	else if (pfs_unlikely(statement->host_in_call))
 		unlink_caller(statement);
 	pfs_statement_close(&pfs_session, statement, end);
-	if (statement->record->level == 0)
-		pfs_pg_command_statement_ended(Max(end, statement->paused_at));
+	if (statement->record->level == 0 && pfs_likely(ran))
+		pfs_pg_command_time_spent(statement->paused_at);
 	if (pfs_session.top == statement)
 		pfs_session.top = NULL;
 	if (pfs_unlikely(planned_nested > 0) && statement->host_state == PFS_PG_ANALYSED && statement->record->level > 0)
