@@ -125,7 +125,8 @@ pfs_digest_pin(PfsArena *arena, PfsDigest *digest, uint32_t generation)
 {
 	pfs_add_shared(&digest->pins, 1);
 	pfs_fence();
-	return pfs_load(&digest->generation) == generation &&
+	/* pairs with add_to_chain: who sees the row's generation sees it empty, too */
+	return pfs_load_acquire(&digest->generation) == generation &&
 		pfs_load(&arena->digest_generation) == generation;
 }
 
@@ -510,7 +511,7 @@ pfs_digest_sample(PfsArena *arena, uint32_t number, uint32_t generation, const c
 		return;					/* another process keeps its own */
 	if (pfs_digest_pin(arena, digest, generation))
 	{
-		PfsRef		old = digest->sample;
+		PfsRef		old = pfs_load(&digest->sample);
 		uint32_t	old_length = sample_length(arena, digest);
 		PfsRef		sample = pfs_text_store(arena, text, length);
 

@@ -33,8 +33,8 @@ typedef struct PfsPgSource
 typedef struct PfsPgCommand
 {
 	PfsTicks	came;			/* when it came; 0 = not known ... */
-	PfsTicks	since;			/* ... or when its last statement ended */
-	PfsTicks	ended;			/* end of the last top-level statement; 0 = none yet */
+	PfsTicks	since;			/* ... or when its last statement ended, or began to rest */
+	PfsTicks	ended;			/* when the last top-level statement did so; 0 = none yet */
 	bool		extended;		/* messages of the extended protocol were answered since ReadyForQuery */
 	bool		answered;		/* something that ends a command was */
 	bool		block;			/* the client has begun a transaction block */
@@ -61,9 +61,9 @@ extern void pfs_pg_command_received(PfsTicks now);
 /* The server waits for data of its client: a portal that is bound and not executed yet rests meanwhile. */
 extern void pfs_pg_command_waits(void);
 
-/* A top-level statement has ended: what comes next in the same message starts there. */
+/* A top-level statement has ended, or begins to rest: what comes next in the same batch starts there. */
 static inline void
-pfs_pg_command_statement_ended(PfsTicks end)
+pfs_pg_command_time_spent(PfsTicks end)
 {
 	pfs_pg_command.ended = end;
 	if (pfs_pg_command.since != 0)

@@ -43,7 +43,11 @@ pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now)
 		if (time_runs(state))
 			pfs_statement_resume(statement, now);
 		else
+		{
 			pfs_statement_pause(statement, now);
+			if (statement->record->level == 0)
+				pfs_pg_command_time_spent(statement->paused_at);
+		}
 	}
 	statement->host_state = (uint8) state;
 }
@@ -393,6 +397,7 @@ static PFS_HOT void
 close_statement(PfsStatement *statement, PfsTicks end)
 {
 	bool		nested = statement->parent != NULL || statement->record->level > 0;
+	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
 
 	store_rows(statement);
 	if (statement->host_query != NULL)
@@ -407,8 +412,8 @@ close_statement(PfsStatement *statement, PfsTicks end)
 	if (nested && pfs_unlikely(planned_nested > 0) && statement->host_state == PFS_PG_ANALYSED)
 		planned_nested--;
 	end = pfs_statement_close(&pfs_session, statement, end);
-	if (!nested)
-		pfs_pg_command_statement_ended(end);
+	if (!nested && pfs_likely(ran))
+		pfs_pg_command_time_spent(end);
 	if (pfs_session.top == statement)
 		pfs_session.top = NULL;
 }
