@@ -124,6 +124,31 @@ extern void pfs_wait_drop(PfsSession *session, PfsWait *wait);
 extern void pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
 						   uint64_t rows, PfsTicks start, PfsTicks wait);
 
+extern void pfs_wait_rows_slow(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use,
+							   PfsTableOperation operation, uint64_t rows);
+
+/*
+ * The same, untimed, the short way: two additions, of which each is right by itself, so that readers need
+ * no sequence.  *cell: kept by the caller for this row, NULL at first.
+ */
+static inline void
+pfs_wait_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use,
+			  PfsTableOperation operation, uint64_t rows)
+{
+	PfsRowsHot *hot = &session->rows;
+	PfsObjectCell *table = *cell;
+
+	if (pfs_likely(hot->changes == pfs_load_acquire(&session->arena->changes) && table != NULL &&
+				   pfs_load(&table->head.key) == row && pfs_load(&table->head.use) == use &&
+				   pfs_load(&table->head.epoch) == hot->reset))
+	{
+		pfs_add(&hot->cell->stat.count, rows);
+		pfs_add(&table->stat.table.operation[operation].count, rows);
+	}
+	else
+		pfs_wait_rows_slow(session, cell, row, use, operation, rows);
+}
+
 /* What a top-level statement waited for before it was known: while it was parsed. */
 extern void pfs_wait_adopt(PfsSession *session, PfsStatement *statement);
 

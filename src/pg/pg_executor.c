@@ -146,7 +146,6 @@ pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 	{
 		if (statement != NULL && statement->host_watches)
 			pfs_pg_plan_start(query);
-		pfs_pg_table_start(query);
 	}
 	else if (statement != NULL && (statement->record->level > 0 || !pfs_pg_has_client))
 		pfs_pg_executed(statement); /* nothing would */
@@ -160,6 +159,27 @@ typedef struct Stage
 	ErrorContextCallback guard;
 	bool		guarded;
 } Stage;
+
+/* Its relations are looked at while it runs. */
+static inline void
+begin_relations(Stage *stage)
+{
+	if (pfs_unlikely(stage->query == NULL))
+		return;
+	if (pfs_unlikely(stage->statement == NULL))
+		pfs_relations_guard(&stage->guard);
+	pfs_relations_begin(&stage->query->relations);
+}
+
+static inline void
+end_relations(Stage *stage)
+{
+	if (pfs_unlikely(stage->query == NULL))
+		return;
+	if (pfs_unlikely(stage->statement == NULL))
+		pfs_pg_error_unguard(&stage->guard);
+	pfs_relations_end(&stage->query->relations);
+}
 
 static inline void
 find_stage(Stage *stage, const QueryDesc *desc)
@@ -218,12 +238,14 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 		enter_stage(&stage);
 	}
 	aside = statement != NULL && pfs_pg_protocol_aside();	/* a guard brings it back */
+	begin_relations(&stage);
 	if (prev_ExecutorRun_hook)
 		prev_ExecutorRun_hook(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else
 		standard_ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	if (aside)
 		pfs_pg_protocol_back();
+	end_relations(&stage);
 	if (statement == NULL || !leave_stage(&stage))
 		return;
 	statement->host_rows += queryDesc->estate->es_processed;
@@ -239,17 +261,23 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 static PFS_HOT void
 pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
 {
-	Stage		stage = {.statement = NULL};
+	Stage		stage = {.query = NULL};
+	bool		modifies = queryDesc->estate->es_auxmodifytables != NIL;
 
 	/* a query that changes nothing has no triggers left to run */
 	if (queryDesc->operation != CMD_SELECT || queryDesc->plannedstmt->hasModifyingCTE)
 		find_stage(&stage, queryDesc);
 	if (stage.statement != NULL)
 		enter_stage(&stage);
+	/* triggers are statements of their own */
+	if (pfs_unlikely(modifies))
+		begin_relations(&stage);
 	if (prev_ExecutorFinish_hook)
 		prev_ExecutorFinish_hook(queryDesc);
 	else
 		standard_ExecutorFinish(queryDesc);
+	if (pfs_unlikely(modifies))
+		end_relations(&stage);
 	if (stage.statement != NULL)
 		leave_stage(&stage);
 }
@@ -282,10 +310,7 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 		pfs_pg_plan_end(stage.query, true);
 	}
 	if (stage.query != NULL)
-	{
-		pfs_pg_table_end(stage.query);
 		pfs_pg_query_end(stage.query);
-	}
 	if (prev_ExecutorEnd_hook)
 		prev_ExecutorEnd_hook(queryDesc);
 	else
