@@ -50,12 +50,12 @@ begin_targets(PfsRelations *relations, Oid oid, bool from)
 
 	if (get_rel_relkind(oid) != RELKIND_PARTITIONED_TABLE)
 	{
-		pfs_part_begin(relations, NULL, oid, from ? PFS_READS_NOTHING : PFS_READS_TABLE);
+		pfs_part_begin(relations, oid, from ? PFS_READS_NOTHING : PFS_READS_TABLE);
 		return;
 	}
 	partitions = find_all_inheritors(oid, NoLock, NULL);
 	foreach(cell, partitions)
-		pfs_part_begin(relations, NULL, lfirst_oid(cell), PFS_READS_NOTHING);
+		pfs_part_begin(relations, lfirst_oid(cell), PFS_READS_NOTHING);
 	list_free(partitions);
 }
 

@@ -27,7 +27,7 @@
 #define PLAN_DEPTH_MAX 200
 
 /* Calls on the C stack, innermost first; some may have been left without a word. */
-static dlist_head running = DLIST_STATIC_INIT(running);
+static PfsRelations *running = NULL;
 
 /* First epoch that can begin in the present transaction. */
 static uint32 transaction_epoch = 1;
@@ -120,44 +120,64 @@ difference(uint64 now, uint64 seen)
 }
 
 static inline void
-record(const PfsRelations *relations, PfsKnown *known, PfsTableOperation operation, uint64 rows)
+record(const PfsPart *part, PfsTableOperation operation, uint64 rows)
 {
-	if (relations->records && known->watched)
+	PfsKnown   *known = part->known;
+
+	if (part->records)
 		pfs_wait_rows(&pfs_session, &known->cell, known->row, known->use, operation, rows);
 }
 
-/* Records what is more than was seen.  Returns the rows that were examined. */
-static inline uint64
-take(const PfsRelations *relations, const PfsPart *part, const Counters *now)
+/*
+ * Records what is more than was seen.  Returns the rows that were examined: those that a scan of an index has
+ * fetched, or, if it needs no more than the index, has found there.
+ */
+static pg_attribute_always_inline uint64
+take_index(const PfsPart *part, const PgStat_TableStatus *status)
 {
 	PfsKnown   *known = part->known;
-	uint64		examined;
+	uint64		fetched = (uint64) PFS_PG_COUNTER(status, tuples_fetched);
+	uint64		returned = (uint64) PFS_PG_COUNTER(status, tuples_returned);
+	uint64		rows = difference(fetched, known->seen[PFS_INDEX_FETCHED]);
+	uint64		found = difference(returned, known->seen[PFS_INDEX_RETURNED]);
 
-	if (reads_index(part))
-	{
-		uint64		fetched = difference(now->value[PFS_INDEX_FETCHED], known->seen[PFS_INDEX_FETCHED]);
+	known->seen[PFS_INDEX_FETCHED] = fetched;
+	known->seen[PFS_INDEX_RETURNED] = returned;
+	if (rows > 0)
+		record(part, PFS_TABLE_FETCH, rows);
+	return pfs_likely(part->reads == PFS_READS_INDEX) ? rows : part->reads == PFS_READS_CONFLICTS ? 0 : found;
+}
 
-		examined = part->reads == PFS_READS_INDEX ? fetched : part->reads == PFS_READS_CONFLICTS ? 0
-			: difference(now->value[PFS_INDEX_RETURNED], known->seen[PFS_INDEX_RETURNED]);
-		known->seen[PFS_INDEX_FETCHED] = now->value[PFS_INDEX_FETCHED];
-		known->seen[PFS_INDEX_RETURNED] = now->value[PFS_INDEX_RETURNED];
-		if (fetched > 0)
-			record(relations, known, PFS_TABLE_FETCH, fetched);
-		return examined;
-	}
-	examined = part->reads != PFS_READS_TABLE ? 0
-		: difference(now->value[PFS_TABLE_FETCH], known->seen[PFS_TABLE_FETCH]);
+static pg_noinline uint64
+take_table(const PfsPart *part, const PgStat_TableStatus *status)
+{
+	PfsKnown   *known = part->known;
+	uint64		examined = 0;
+	Counters	now;
+
+	read_table(status, &now);
 	for (int i = 0; i < PFS_TABLE_OPERATIONS; i++)
 	{
 		uint64		rows;
 
-		if (now->value[i] == known->seen[i])
+		if (now.value[i] == known->seen[i])
 			continue;
-		rows = difference(now->value[i], known->seen[i]);
-		known->seen[i] = now->value[i];
-		record(relations, known, i, rows);
+		rows = difference(now.value[i], known->seen[i]);
+		known->seen[i] = now.value[i];
+		if (i == PFS_TABLE_FETCH && part->reads == PFS_READS_TABLE)
+			examined = rows;
+		record(part, i, rows);
 	}
 	return examined;
+}
+
+/* Without a status nothing is counted. */
+static pg_attribute_always_inline uint64
+take(const PfsPart *part, const PgStat_TableStatus *status)
+{
+	if (pfs_unlikely(status == NULL))
+		return 0;
+	return pfs_likely(reads_index(part)) ? take_index(part, status) : take_table(part, status);
 }
 
 static inline PfsStatement *
@@ -177,14 +197,14 @@ add_examined(const PfsRelations *relations, uint64 rows)
 
 /* Rows are those of a call that is not the innermost: their events are nested in its statement. */
 static uint64
-take_aside(const PfsRelations *relations, const PfsPart *part, const Counters *now)
+take_aside(const PfsRelations *relations, const PfsPart *part, const PgStat_TableStatus *status)
 {
 	PfsStatement *inner = pfs_session.running;
 	uint64		examined;
 
 	if (statement_of(relations) != NULL)
 		pfs_session.running = statement_of(relations);
-	examined = take(relations, part, now);
+	examined = take(part, status);
 	pfs_session.running = inner;
 	return examined;
 }
@@ -193,57 +213,64 @@ take_aside(const PfsRelations *relations, const PfsPart *part, const Counters *n
 
 /* The counters of a relation are not as they were seen: a call around this one has moved them, or nobody. */
 static pg_noinline void
-take_for_outer(PfsKnown *known, bool index, const Counters *now)
+take_for_outer(PfsKnown *known, bool index, const PgStat_TableStatus *status)
 {
-	dlist_iter	at;
-
-	dlist_foreach(at, &running)
+	for (PfsRelations *outer = running; outer != NULL; outer = outer->outer)
 	{
-		PfsRelations *outer = dlist_container(PfsRelations, running, at.cur);
-		PfsPart		routed = {.known = known,.reads = index ? PFS_READS_CONFLICTS : PFS_READS_NOTHING};
+		PfsPart		routed = {.known = known,.records = outer->records && known->watched,.reads = index ? PFS_READS_CONFLICTS : PFS_READS_NOTHING};
 
 		for (uint32 i = 0; i < outer->parts; i++)
 			if (outer->part[i].known == known)
 			{
-				add_examined(outer, take_aside(outer, &outer->part[i], now));
+				add_examined(outer, take_aside(outer, &outer->part[i], status));
 				return;
 			}
 		if (!outer->routes)
 			continue;
-		take_aside(outer, &routed, now);	/* maybe */
+		take_aside(outer, &routed, status); /* maybe */
 		return;
 	}
 }
 
-static inline bool
-is_as_seen(const PfsKnown *known, bool index, const Counters *now)
+static pg_attribute_always_inline void
+begin_index(PfsKnown *known, const PgStat_TableStatus *status)
 {
-	return known->seen[0] == now->value[0] && known->seen[1] == now->value[1] &&
-		(index || (known->seen[2] == now->value[2] && known->seen[3] == now->value[3]));
+	uint64		fetched = status == NULL ? 0 : (uint64) PFS_PG_COUNTER(status, tuples_fetched);
+	uint64		returned = status == NULL ? 0 : (uint64) PFS_PG_COUNTER(status, tuples_returned);
+
+	if (pfs_unlikely(known->epoch == pfs_known_epoch) && status != NULL &&
+		(known->seen[PFS_INDEX_FETCHED] != fetched || known->seen[PFS_INDEX_RETURNED] != returned))
+		take_for_outer(known, true, status);
+	known->epoch = pfs_known_epoch;
+	known->seen[PFS_INDEX_FETCHED] = fetched;
+	known->seen[PFS_INDEX_RETURNED] = returned;
 }
 
-static inline void
-begin_part(PfsPart *part)
+static pg_noinline void
+begin_table(PfsKnown *known, const PgStat_TableStatus *status)
 {
-	PfsKnown   *known = part->known;
-	bool		index = reads_index(part);
-	const PgStat_TableStatus *status;
 	Counters	now = {0};
+
+	if (status != NULL)
+		read_table(status, &now);
+	if (known->epoch == pfs_known_epoch && status != NULL && memcmp(known->seen, now.value, sizeof(now.value)) != 0)
+		take_for_outer(known, false, status);
+	known->epoch = pfs_known_epoch;
+	memcpy(known->seen, now.value, sizeof(now.value));
+}
+
+static pg_attribute_always_inline void
+begin_part(const PfsPart *part)
+{
+	const PgStat_TableStatus *status;
 
 	if (pfs_likely(part->relation != NULL))
 		(void) pgstat_should_count_relation(part->relation);	/* finds what it has counted, too */
 	status = status_of(part);
-	if (pfs_likely(status != NULL))
-		read_counters(status, index, &now);
-	if (pfs_unlikely(known->epoch == pfs_known_epoch) && !is_as_seen(known, index, &now))
-		take_for_outer(known, index, &now);
-	known->epoch = pfs_known_epoch;
-	known->seen[0] = now.value[0];
-	known->seen[1] = now.value[1];
-	if (index)
-		return;
-	known->seen[2] = now.value[2];
-	known->seen[3] = now.value[3];
+	if (pfs_likely(reads_index(part)))
+		begin_index(part->known, status);
+	else
+		begin_table(part->known, status);
 }
 
 static pg_noinline bool
@@ -263,8 +290,8 @@ make_room(PfsRelations *relations)
 	return true;
 }
 
-PfsPart *
-pfs_part_add(PfsRelations *relations, Relation relation, Oid oid, PfsReads reads)
+static pg_attribute_always_inline PfsPart *
+add_part(PfsRelations *relations, Relation relation, Oid oid, PfsReads reads)
 {
 	PfsKnown   *known = pfs_known_find(oid);
 	PfsPart    *part;
@@ -272,9 +299,9 @@ pfs_part_add(PfsRelations *relations, Relation relation, Oid oid, PfsReads reads
 	if (pfs_unlikely(known == NULL) ||
 		(pfs_unlikely(relations->parts == relations->room) && !make_room(relations)))
 		return NULL;
-	if (relations->records)
-		(void) pfs_known_watched(known);
-	part = &relations->part[relations->parts++];
+	part = &relations->part[relations->parts];
+	part->records = relations->records && pfs_known_watched(known);
+	relations->parts++;
 	part->relation = relation;
 	part->known = known;
 	part->oid = oid;
@@ -282,20 +309,26 @@ pfs_part_add(PfsRelations *relations, Relation relation, Oid oid, PfsReads reads
 	return part;
 }
 
-void
-pfs_part_begin(PfsRelations *relations, Relation relation, Oid oid, PfsReads reads)
+static pg_attribute_always_inline void
+add_and_begin(PfsRelations *relations, Relation relation, Oid oid, PfsReads reads)
 {
-	PfsPart    *part = pfs_part_add(relations, relation, oid, reads);
+	PfsPart    *part = add_part(relations, relation, oid, reads);
 
 	if (pfs_likely(part != NULL))
 		begin_part(part);
 }
 
-static inline void
+void
+pfs_part_begin(PfsRelations *relations, Oid oid, PfsReads reads)
+{
+	add_and_begin(relations, NULL, oid, reads);
+}
+
+static pg_noinline void
 begin_relation(PfsRelations *relations, Relation relation, PfsReads reads)
 {
 	if (pfs_likely(relation != NULL))
-		pfs_part_begin(relations, relation, RelationGetRelid(relation), reads);
+		add_and_begin(relations, relation, RelationGetRelid(relation), reads);
 }
 
 /* --- the plan --- */
@@ -322,13 +355,13 @@ begin_conflicts(PfsRelations *relations, const ModifyTable *plan, Relation relat
 			continue;
 		(void) pfs_known_watched(known);
 		if (pfs_unlikely(known->excludes))
-			pfs_part_begin(relations, NULL, oid, PFS_READS_CONFLICTS);
+			pfs_part_begin(relations, oid, PFS_READS_CONFLICTS);
 	}
 	if (pfs_likely(plan->onConflictAction == ONCONFLICT_NONE))
 		return;
 	indexes = plan->arbiterIndexes != NIL ? plan->arbiterIndexes : RelationGetIndexList(relation);
 	foreach(cell, indexes)
-		pfs_part_begin(relations, NULL, lfirst_oid(cell), PFS_READS_CONFLICTS);
+		pfs_part_begin(relations, lfirst_oid(cell), PFS_READS_CONFLICTS);
 	if (indexes != plan->arbiterIndexes)
 		list_free(indexes);
 }
@@ -421,7 +454,7 @@ look_at(PfsRelations *relations, PlanState *node, int depth)
 	}
 }
 
-static inline void
+static void
 begin_plan(PfsRelations *relations)
 {
 	look_at(relations, relations->plan, 0);
@@ -436,30 +469,57 @@ begin_plan(PfsRelations *relations)
 static inline void
 pop(void)
 {
-	pfs_relations_left(dlist_head_element(PfsRelations, running, &running));
+	running->runs = false;
+	running = running->outer;
 }
 
 void
-pfs_relations_start(PfsRelations *relations)
+pfs_relations_remove(PfsRelations *relations)
 {
-	relations->records = statement_of(relations) == NULL ? pfs_wants(&pfs_session, PFS_GATE_TABLES)
-		: (pfs_load(&pfs_arena->gate) & PFS_GATE_TABLES & PFS_BUILT) != 0;
+	for (PfsRelations **link = &running; *link != NULL; link = &(*link)->outer)
+		if (*link == relations)
+		{
+			*link = relations->outer;
+			break;
+		}
+	relations->runs = false;
+}
+
+static pg_attribute_always_inline void
+start(PfsRelations *relations)
+{
+	relations->records = pfs_likely(statement_of(relations) != NULL)
+		? (pfs_load(&pfs_arena->gate) & PFS_GATE_TABLES & PFS_BUILT) != 0
+		: pfs_wants(&pfs_session, PFS_GATE_TABLES);
 	relations->level = pfs_pg_nest_level;
-	if (pfs_likely(dlist_is_empty(&running)))
+	if (pfs_likely(running == NULL))
 		pfs_known_epoch++;
 	if (pfs_unlikely(pfs_known_owed > 0) && relations->records)
 		pfs_known_settle();
 }
 
 void
-pfs_relations_run(PfsRelations *relations)
+pfs_relations_start(PfsRelations *relations)
+{
+	start(relations);
+}
+
+static inline void
+run(PfsRelations *relations)
 {
 	relations->runs = true;
-	dlist_push_head(&running, &relations->running);
+	relations->outer = running;
+	running = relations;
+}
+
+void
+pfs_relations_run(PfsRelations *relations)
+{
+	run(relations);
 }
 
 /* Between two calls an entry may have been given to another relation. */
-static void
+static pg_noinline void
 begin_again(PfsRelations *relations)
 {
 	static PfsKnown nobody;
@@ -472,23 +532,82 @@ begin_again(PfsRelations *relations)
 			part->known = pfs_known_find(part->oid);
 		if (pfs_unlikely(part->known == NULL))
 			part->known = &nobody;
-		else if (relations->records)
-			(void) pfs_known_watched(part->known);
+		part->records = relations->records && part->known != &nobody && pfs_known_watched(part->known);
 		begin_part(part);
 	}
 }
 
-PFS_HOT void
-pfs_relations_begin(PfsRelations *relations)
+static pg_noinline void
+begin_any(PfsRelations *relations)
 {
 	pfs_relations_left(relations);
-	pfs_relations_start(relations);
+	start(relations);
 	if (pfs_likely(!relations->built))
 		begin_plan(relations);
 	else
 		begin_again(relations);
 	if (pfs_likely(relations->parts > 0) || relations->routes)
-		pfs_relations_run(relations);
+		run(relations);
+}
+
+/* The scan of an index, if the plan reads nothing else. */
+static inline IndexScanState *
+only_scan(PlanState *node)
+{
+	while (!IsA(node, IndexScanState))
+	{
+		if (!IsA(node, AggState) && !IsA(node, SortState) && !IsA(node, UniqueState) && !IsA(node, LimitState))
+			return NULL;
+		node = outerPlanState(node);
+	}
+	return (IndexScanState *) node;
+}
+
+/*
+ * The most frequent call by far: the client's, it scans one index that is known.  Nothing is called here, so
+ * that it takes few instructions.  False: nothing was done.
+ */
+static pg_attribute_always_inline bool
+begin_only_scan(PfsRelations *relations)
+{
+	const IndexScanState *scan;
+	const PgStat_TableStatus *status;
+	Relation	index;
+	PfsKnown   *known;
+	PfsPart    *part = relations->own;
+
+	if (relations->built || running != NULL || *relations->statement == NULL || pfs_known_owed > 0 ||
+		(pfs_load(&pfs_arena->gate) & PFS_GATE_TABLES & PFS_BUILT) == 0 ||
+		relations->estate->es_subplanstates != NIL)
+		return false;
+	scan = only_scan(relations->plan);
+	if (scan == NULL || scan->iss_RelationDesc == NULL)
+		return false;
+	index = scan->iss_RelationDesc;
+	status = index->pgstat_info;
+	known = &pfs_known[RelationGetRelid(index) & (PFS_KNOWN - 1)];
+	if (status == NULL || known->oid != RelationGetRelid(index) || !pfs_known_is_right(known))
+		return false;
+	known->epoch = ++pfs_known_epoch;
+	known->seen[PFS_INDEX_FETCHED] = (uint64) PFS_PG_COUNTER(status, tuples_fetched);
+	known->seen[PFS_INDEX_RETURNED] = (uint64) PFS_PG_COUNTER(status, tuples_returned);
+	part->relation = index;
+	part->known = known;
+	part->oid = known->oid;
+	part->reads = PFS_READS_INDEX;
+	part->records = known->watched;
+	relations->records = relations->built = relations->only_scan = true;
+	relations->parts = 1;
+	relations->level = pfs_pg_nest_level;
+	run(relations);
+	return true;
+}
+
+PFS_HOT void
+pfs_relations_begin(PfsRelations *relations)
+{
+	if (!begin_only_scan(relations))
+		begin_any(relations);
 }
 
 /*
@@ -543,15 +662,16 @@ take_routed(PfsRelations *relations, Relation relation, bool index, bool failed)
 	if (failed)
 		once.known = pfs_known_find(RelationGetRelid(relation));
 	else
-		part = pfs_part_add(relations, relation, RelationGetRelid(relation), once.reads);
+		part = add_part(relations, relation, RelationGetRelid(relation), once.reads);
 	if (part == NULL || part->known == NULL)
 		return;
+	once.records = relations->records && once.known != NULL && once.known->watched;
 	read_counters(status, index, &now);
 	guess_seen(part->known, status, index, &now);
 	if (failed && relations->records && !pfs_known_is_right(part->known))
 		owe(part->known, &now, index);
 	else
-		take(relations, part, &now);
+		take(part, status);
 }
 
 /* Partitions opened since they were last looked at, and the indexes in which their conflicts were looked for. */
@@ -573,34 +693,62 @@ take_all_routed(PfsRelations *relations, bool failed)
 		relations->routed = (uint32) list_length(routed);
 }
 
-static inline uint64
-take_part(PfsRelations *relations, PfsPart *part)
+static pg_noinline void
+pop_above(const PfsRelations *relations)
 {
-	const PgStat_TableStatus *status = status_of(part);
-	Counters	now;
-
-	if (pfs_unlikely(status == NULL))
-		return 0;
-	read_counters(status, reads_index(part), &now);
-	return take(relations, part, &now);
+	while (running != relations)
+		pop();
 }
 
-PFS_HOT void
-pfs_relations_end(PfsRelations *relations)
+static pg_noinline void
+end_any(PfsRelations *relations)
 {
 	uint64		examined = 0;
 
 	if (pfs_unlikely(!relations->runs))
 		return;
 	/* calls above it were left by an error that somebody caught without a subtransaction */
-	while (pfs_unlikely(dlist_head_node(&running) != &relations->running))
-		pop();
+	if (pfs_unlikely(running != relations))
+		pop_above(relations);
 	pop();
 	for (uint32 i = 0; i < relations->parts; i++)
-		examined += take_part(relations, &relations->part[i]);
+		examined += take(&relations->part[i], status_of(&relations->part[i]));
 	if (pfs_unlikely(relations->routes) && relations->estate != NULL)
 		take_all_routed(relations, false);
 	add_examined(relations, examined);
+}
+
+/* As begin_only_scan. */
+static pg_attribute_always_inline bool
+end_only_scan(PfsRelations *relations)
+{
+	const PfsPart *part = relations->own;
+	PfsKnown   *known = part->known;
+	const PgStat_TableStatus *status;
+	PfsStatement *statement = *relations->statement;
+	uint64		rows;
+
+	if (!relations->only_scan || running != relations || (status = part->relation->pgstat_info) == NULL)
+		return false;
+	rows = (uint64) PFS_PG_COUNTER(status, tuples_fetched) - known->seen[PFS_INDEX_FETCHED];
+	if (rows > 0)
+	{
+		if (statement == NULL || !part->records ||
+			!pfs_wait_rows_quickly(&pfs_session, known->cell, known->row, known->use, PFS_TABLE_FETCH, rows))
+			return false;
+		pfs_statement_count(statement, PFS_COUNTER_ROWS_EXAMINED, rows);
+	}
+	known->seen[PFS_INDEX_FETCHED] += rows;
+	known->seen[PFS_INDEX_RETURNED] = (uint64) PFS_PG_COUNTER(status, tuples_returned);
+	pop();
+	return true;
+}
+
+PFS_HOT void
+pfs_relations_end(PfsRelations *relations)
+{
+	if (!end_only_scan(relations))
+		end_any(relations);
 }
 
 /* --- errors --- */
@@ -612,11 +760,8 @@ pfs_relations_end(PfsRelations *relations)
 void
 pfs_relations_failed(void)
 {
-	dlist_iter	at;
-
-	dlist_foreach(at, &running)
+	for (PfsRelations *relations = running; relations != NULL; relations = relations->outer)
 	{
-		PfsRelations *relations = dlist_container(PfsRelations, running, at.cur);
 		PfsStatement *inner = pfs_session.running;
 		uint64		examined = 0;
 
@@ -624,7 +769,7 @@ pfs_relations_failed(void)
 			pfs_session.running = statement_of(relations);
 		for (uint32 i = 0; i < relations->parts; i++)
 			if (relations->part[i].relation != NULL || InterruptHoldoffCount == 0)
-				examined += take_part(relations, &relations->part[i]);
+				examined += take(&relations->part[i], status_of(&relations->part[i]));
 		if (relations->routes && relations->estate != NULL)
 			take_all_routed(relations, true);
 		add_examined(relations, examined);
@@ -651,8 +796,7 @@ pfs_relations_guard(ErrorContextCallback *guard)
 void
 pfs_relations_forget(int level)
 {
-	while (pfs_unlikely(!dlist_is_empty(&running)) &&
-		   dlist_head_element(PfsRelations, running, &running)->level >= level)
+	while (pfs_unlikely(running != NULL) && running->level >= level)
 		pop();
 	if (level <= 1)
 		transaction_epoch = pfs_known_epoch + 1;

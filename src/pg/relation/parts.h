@@ -20,10 +20,7 @@ typedef enum PfsReads
 
 /* A call begins: first start, then its relations, then run. */
 extern void pfs_relations_start(PfsRelations *relations);
-extern void pfs_part_begin(PfsRelations *relations, Relation relation, Oid oid, PfsReads reads);
+extern void pfs_part_begin(PfsRelations *relations, Oid oid, PfsReads reads);
 extern void pfs_relations_run(PfsRelations *relations);
-
-/* Without noting where its counters stand.  NULL: no room (counted). */
-extern PfsPart *pfs_part_add(PfsRelations *relations, Relation relation, Oid oid, PfsReads reads);
 
 #endif							/* PFS_PG_PARTS_H */

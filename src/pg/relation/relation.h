@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "lib/ilist.h"
 #include "nodes/execnodes.h"
 #include "nodes/parsenodes.h"
 
@@ -25,7 +24,8 @@ typedef struct PfsPart
 	Relation	relation;		/* open as long as the query; NULL: looked up by its oid */
 	struct PfsKnown *known;
 	Oid			oid;
-	uint8		reads;			/* PfsReads, see parts.c */
+	uint8		reads;			/* PfsReads, see parts.h */
+	bool		records;		/* else only rows_examined */
 } PfsPart;
 
 #define PFS_OWN_PARTS 4
@@ -33,11 +33,12 @@ typedef struct PfsPart
 /* The relations of a query or a COPY; in its memory. */
 typedef struct PfsRelations
 {
-	dlist_node	running;		/* among the calls on the C stack */
-	bool		runs;
+	struct PfsRelations *outer; /* the call around this one */
+	bool		runs;			/* among the calls on the C stack */
 	bool		built;			/* the plan was looked at */
-	bool		records;		/* else only rows_examined */
+	bool		records;
 	bool		routes;			/* to partitions that are opened as rows come */
+	bool		only_scan;		/* all there is is the scan of an index */
 	bool		conflicts;		/* and looks for conflicting rows in their indexes */
 	int			level;			/* of the transaction when the call began */
 	uint32		routed;			/* of those partitions, parts already */
@@ -70,14 +71,13 @@ extern void pfs_relations_begin(PfsRelations *relations);
 extern void pfs_relations_end(PfsRelations *relations);
 
 /* Its call will not come back, or its memory goes. */
+extern void pfs_relations_remove(PfsRelations *relations);
+
 static inline void
 pfs_relations_left(PfsRelations *relations)
 {
 	if (unlikely(relations->runs))
-	{
-		relations->runs = false;
-		dlist_delete(&relations->running);
-	}
+		pfs_relations_remove(relations);
 }
 
 /* An error is raised: what the calls on the C stack have done is recorded while everything is open. */
