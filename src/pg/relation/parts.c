@@ -725,7 +725,7 @@ end_only_scan(PfsRelations *relations)
 	const PfsPart *part = relations->own;
 	PfsKnown   *known = part->known;
 	const PgStat_TableStatus *status;
-	PfsStatement *statement = *relations->statement;
+	PfsStatement *statement;
 	uint64		rows;
 
 	if (!relations->only_scan || running != relations || (status = part->relation->pgstat_info) == NULL)
@@ -733,6 +733,7 @@ end_only_scan(PfsRelations *relations)
 	rows = (uint64) PFS_PG_COUNTER(status, tuples_fetched) - known->seen[PFS_INDEX_FETCHED];
 	if (rows > 0)
 	{
+		statement = *relations->statement;
 		if (statement == NULL || !part->records ||
 			!pfs_wait_rows_quickly(&pfs_session, known->cell, known->row, known->use, PFS_TABLE_FETCH, rows))
 			return false;
