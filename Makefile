@@ -12,7 +12,7 @@ DATA = sql/performance_schema--1.0.sql
 
 CORE_SOURCES := $(sort $(wildcard src/core/*.c))
 INTERPOSE_SOURCES := $(sort $(wildcard src/interpose/*.c))
-SERVER_SOURCES := $(sort $(wildcard src/pg/*.c src/fdw/*.c))
+SERVER_SOURCES := $(sort $(wildcard src/pg/*.c src/pg/*/*.c src/fdw/*.c))
 OBJS = $(CORE_SOURCES:.c=.o) $(INTERPOSE_SOURCES:.c=.o) $(SERVER_SOURCES:.c=.o)
 
 # PGXS is read only for goals that build for a server: the others need none (and PGXS has a `check` of

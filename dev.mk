@@ -216,5 +216,5 @@ ifeq ($(SERVER_GOALS),)
 .PHONY: clean
 clean:
 	rm -rf $(BUILD) .stamp-build performance_schema.so
-	rm -f src/*/*.o src/*/*.d src/*/*.bc
+	rm -f src/*/*.o src/*/*.d src/*/*.bc src/pg/*/*.o src/pg/*/*.d src/pg/*/*.bc
 endif

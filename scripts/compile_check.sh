@@ -15,7 +15,7 @@ for major in "$@"; do
 		continue
 	fi
 	include=$("$pg_config" --includedir-server)
-	for source in src/core/*.c src/interpose/*.c src/pg/*.c src/fdw/*.c; do
+	for source in src/core/*.c src/interpose/*.c src/pg/*.c src/pg/*/*.c src/fdw/*.c; do
 		[ -f "$source" ] || continue
 		gcc -std=gnu11 -fsyntax-only -fPIC -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 			-Werror -D_GNU_SOURCE -Isrc -I"$include" "$source" || failed=1

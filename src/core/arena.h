@@ -204,7 +204,8 @@ typedef struct PfsArena
 	uint32_t	digest_generation;	/* resets of the digest table */
 	uint32_t	digest_histogram_generation;
 	uint32_t	calls_on;		/* advances when the observation of calls begins again */
-	uint32_t	objects_changed;	/* advances when a rule of setup_objects changes */
+	uint32_t	objects_changed;	/* advances when a rule of setup_objects changes, or a table's name */
+	uint32_t	tables_in_doubt;	/* 1 = a prepared transaction has dropped or made some, ever */
 	uint32_t	reset_at[PFS_FAMILIES][PFS_LEVELS];
 	uint32_t	reset_of[PFS_RESETS];
 	uint64_t	sample_age_ticks;

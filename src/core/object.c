@@ -192,6 +192,7 @@ fill_row(PfsArena *arena, PfsObjectMap map, uint32_t number, const Key *key, uin
 	pfs_store(&row->open, (uint64_t) use << 32);
 	pfs_store(&row->instrument, instrument);
 	pfs_store(&row->named, 0);
+	pfs_store(&row->doubt, 0);
 	pfs_zero_words(&row->stat, sizeof(row->stat));
 	if (locks != NULL)
 		pfs_zero_words(locks, sizeof(*locks));
@@ -316,6 +317,25 @@ pfs_index_forget(PfsArena *arena, const PfsTableKey *key)
 {
 	forget(arena, PFS_MAP_TABLES, head_of(arena, PFS_MAP_TABLES, key_of_table(key).hash), key,
 		   sizeof(*key), true);
+}
+
+void
+pfs_table_doubt(PfsArena *arena, uint32_t number, uint32_t use)
+{
+	PfsObjectRow *row = pfs_object_row(arena, PFS_MAP_TABLES, number, use);
+
+	if (row == NULL)
+		return;
+	pfs_store(&row->doubt, 1);
+	pfs_store_release(&arena->tables_in_doubt, 1);
+}
+
+bool
+pfs_table_is_in_doubt(const PfsArena *arena, uint32_t number)
+{
+	const PfsObjectRow *row = pfs_object_row_at(arena, PFS_MAP_TABLES, number);
+
+	return row != NULL && pfs_load(&row->doubt) != 0;
 }
 
 void

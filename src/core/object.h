@@ -46,7 +46,7 @@ typedef struct PfsObjectRow
 	uint64_t	open;			/* files: use << 32 | descriptors open now; no lock, by CAS */
 	uint32_t	instrument;		/* files: wait number of the event name */
 	uint32_t	named;			/* tables: 1 = PfsTableNames tells what it is called */
-	uint32_t	spare;
+	uint32_t	doubt;			/* tables: a prepared transaction may drop it; no lock */
 	PfsRef		locks;			/* PfsTableLockStat, claimed at the first lock wait, then kept */
 	char		key[PFS_OBJECT_KEY_LENGTH];	/* path, or PfsTableKey */
 	PfsObjectStat stat;			/* folded so far */
@@ -191,6 +191,10 @@ extern void pfs_table_forget(PfsArena *arena, uint32_t database, uint32_t table)
 
 /* Only the row of this index, or of the table without index. */
 extern void pfs_index_forget(PfsArena *arena, const PfsTableKey *key);
+
+/* A prepared transaction will drop the table, or has made it; see arena->tables_in_doubt. */
+extern void pfs_table_doubt(PfsArena *arena, uint32_t row, uint32_t use);
+extern bool pfs_table_is_in_doubt(const PfsArena *arena, uint32_t row);
 
 /* Descriptors of a file opened (+1) or closed (-1). */
 extern void pfs_file_opened(PfsArena *arena, uint32_t row, uint32_t use, int change);

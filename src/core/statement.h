@@ -117,6 +117,17 @@ typedef struct PfsWaitHot
 
 #define PFS_WAITS_HOT 32
 
+/*
+ * What it takes to count rows of tables that make no event's row: valid for one value of arena->changes,
+ * which tells of switches and resets.
+ */
+typedef struct PfsRowsHot
+{
+	uint64_t	changes;		/* arena's; 0 = nothing is known, or they make rows */
+	struct PfsWaitCell *cell;	/* by event name; NULL = they are not wanted */
+	uint32_t	reset;			/* arena->reset_now */
+} PfsRowsHot;
+
 typedef enum PfsAnswerUse
 {
 	PFS_ANSWER_UNWANTED,
@@ -158,6 +169,7 @@ typedef struct PfsSession
 	uint64_t	promised_event; /* ... and this event id, in which they are nested; 0 = none */
 	uint64_t	promised_statement; /* and this statement id; 0 = none */
 	PfsWaitHot	hot[PFS_WAITS_HOT];
+	PfsRowsHot	rows;
 	PfsTransaction transaction;
 	uint64_t	slots_of;		/* thread id that all this belongs to */
 	PfsStatement statement[PFS_OPEN_STATEMENTS];

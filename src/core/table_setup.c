@@ -393,7 +393,7 @@ find_object(PfsArena *arena, PfsFields key)
 static void
 objects_changed(PfsArena *arena)
 {
-	pfs_store_release(&arena->objects_changed, pfs_load(&arena->objects_changed) + 1);
+	pfs_add_release(&arena->objects_changed, 1);
 }
 
 static PfsEditResult

@@ -415,3 +415,35 @@ pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperatio
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
 }
+
+/* Finds out what pfs_wait_rows needs to know; it stays NULL where each event makes a row, or none is wanted. */
+static void
+remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use, uint32_t number)
+{
+	PfsArena   *arena = session->arena;
+	PfsRowsHot *hot = &session->rows;
+	uint64_t	changes = pfs_load_acquire(&arena->changes);
+
+	*cell = NULL;
+	hot->changes = 0;
+	if (!pfs_wait_enabled(session, number) || pfs_wait_shown(session) || !pfs_enter_recording(session))
+		return;
+	pfs_seq_write_begin(&session->thread->seq);
+	*cell = pfs_table_cell(arena, session->thread, row, use);
+	hot->cell = cell_of(session, number);
+	pfs_seq_write_end(&session->thread->seq);
+	if (hot->cell != NULL && pfs_load_acquire(&arena->changes) == changes)
+	{
+		hot->reset = pfs_load(&session->hot[number % PFS_WAITS_HOT].reset);
+		hot->changes = changes;
+	}
+	pfs_leave_recording(session);
+}
+
+void
+pfs_wait_rows_slow(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use,
+				   PfsTableOperation operation, uint64_t rows)
+{
+	pfs_wait_table(session, row, use, operation, rows, 0, 0);
+	remember_rows(session, cell, row, use, pfs_load(&session->arena->table_wait));
+}

@@ -127,6 +127,37 @@ extern void pfs_wait_drop(PfsSession *session, PfsWait *wait);
 extern void pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
 						   uint64_t rows, PfsTicks start, PfsTicks wait);
 
+extern void pfs_wait_rows_slow(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use,
+							   PfsTableOperation operation, uint64_t rows);
+
+/*
+ * The same, untimed, the short way: two additions, of which each is right by itself, so that readers need
+ * no sequence.  False: it is not open, nothing was done.
+ */
+static inline bool
+pfs_wait_rows_quickly(PfsSession *session, PfsObjectCell *cell, uint32_t row, uint32_t use,
+					  PfsTableOperation operation, uint64_t rows)
+{
+	const PfsRowsHot *hot = &session->rows;
+
+	if (pfs_unlikely(hot->changes != pfs_load_acquire(&session->arena->changes) || cell == NULL ||
+					 pfs_load(&cell->head.key) != row || pfs_load(&cell->head.use) != use ||
+					 pfs_load(&cell->head.epoch) != hot->reset))
+		return false;
+	pfs_add(&hot->cell->stat.count, rows);
+	pfs_add(&cell->stat.table.operation[operation].count, rows);
+	return true;
+}
+
+/* *cell: kept by the caller for this row, NULL at first. */
+static inline void
+pfs_wait_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use,
+			  PfsTableOperation operation, uint64_t rows)
+{
+	if (!pfs_wait_rows_quickly(session, *cell, row, use, operation, rows))
+		pfs_wait_rows_slow(session, cell, row, use, operation, rows);
+}
+
 /* What a top-level statement waited for before it was known: while it was parsed. */
 extern void pfs_wait_adopt(PfsSession *session, PfsStatement *statement);
 

@@ -223,6 +223,7 @@ guard_callback(void *arg)
 	if (!is_error_code(sqlstate))
 		return;
 	store_broken_rows();
+	pfs_relations_failed();
 	raised = true;
 	if (GetCurrentTransactionNestLevel() > 1 && copy_message(sqlstate))
 		caught_sqlstate = sqlstate;

@@ -139,7 +139,6 @@ start(QueryDesc *queryDesc, int eflags)
 	{
 		if (statement != NULL && statement->host_watches)
 			pfs_pg_plan_start(query);
-		pfs_pg_table_start(query);
 	}
 	else if (statement != NULL && (statement->record->level > 0 || !pfs_pg_has_client))
 		pfs_pg_executed(statement); /* nothing would */
@@ -162,6 +161,27 @@ typedef struct Stage
 	ErrorContextCallback guard;
 	bool		guarded;
 } Stage;
+
+/* Its relations are looked at while it runs. */
+static inline void
+begin_relations(Stage *stage)
+{
+	if (pfs_unlikely(stage->query == NULL))
+		return;
+	if (pfs_unlikely(stage->statement == NULL))
+		pfs_relations_guard(&stage->guard);
+	pfs_relations_begin(&stage->query->relations);
+}
+
+static inline void
+end_relations(Stage *stage)
+{
+	if (pfs_unlikely(stage->query == NULL))
+		return;
+	if (pfs_unlikely(stage->statement == NULL))
+		pfs_pg_error_unguard(&stage->guard);
+	pfs_relations_end(&stage->query->relations);
+}
 
 /* Most often it is the client's.  A statement knows its query as long as that lives. */
 static inline PfsPgQuery *
@@ -231,9 +251,11 @@ run(PFS_EXECUTOR_RUN_PARAMETERS)
 		enter_stage(&stage);
 	}
 	aside = statement != NULL && pfs_pg_protocol_aside();	/* a guard brings it back */
+	begin_relations(&stage);
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	if (aside)
 		pfs_pg_protocol_back();
+	end_relations(&stage);
 	if (statement == NULL || !leave_stage(&stage))
 		return;
 	statement->host_rows += queryDesc->estate->es_processed;
@@ -259,11 +281,17 @@ static PFS_HOT pg_noinline void
 finish(QueryDesc *queryDesc)
 {
 	Stage		stage;
+	bool		modifies = queryDesc->estate->es_auxmodifytables != NIL;
 
 	find_stage(&stage, queryDesc);
 	if (stage.statement != NULL)
 		enter_stage(&stage);
+	/* triggers are statements of their own */
+	if (pfs_unlikely(modifies))
+		begin_relations(&stage);
 	pfs_pg_entry.ExecutorFinish(queryDesc);
+	if (pfs_unlikely(modifies))
+		end_relations(&stage);
 	if (stage.statement != NULL)
 		leave_stage(&stage);
 }
@@ -306,10 +334,7 @@ end(QueryDesc *queryDesc)
 		pfs_pg_plan_end(stage.query, true);
 	}
 	if (stage.query != NULL)
-	{
-		pfs_pg_table_end(stage.query);
 		pfs_pg_query_end(stage.query);
-	}
 	pfs_pg_entry.ExecutorEnd(queryDesc);
 	if (stage.statement != NULL && pfs_pg_is_still(stage.statement, id))
 		pfs_pg_executed(stage.statement);

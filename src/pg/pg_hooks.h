@@ -97,16 +97,6 @@ extern void pfs_pg_plan_end(struct PfsPgQuery *query, bool ending);
 extern void pfs_pg_usage_start(PfsStatement *statement);
 extern void pfs_pg_usage_end(PfsStatement *statement);
 
-/* --- pg_table_io.c: rows read and changed --- */
-extern void pfs_pg_table_start(struct PfsPgQuery *query);
-extern uint64 pfs_pg_table_collect(struct PfsPgQuery *query, bool ending);
-extern void pfs_pg_table_end(struct PfsPgQuery *query);
-extern void pfs_pg_table_failed(PfsStatement *statement);
-extern int	pfs_pg_table_utility_start(const Node *utility);
-extern void pfs_pg_table_utility_end(int before);
-extern void pfs_pg_table_transaction(XactEvent event);
-extern void pfs_pg_table_subtransaction(SubXactEvent event, int level);
-
 /* --- pg_routine.c --- */
 extern void pfs_pg_routine_attach(void);
 extern PfsRef pfs_pg_current_routine(void);

@@ -368,7 +368,6 @@ pfs_pg_plan_end(PfsPgQuery *query, bool ending)
 	PfsStatement *statement = query->statement;
 	Spills		spills = {0};
 
-	pfs_statement_set(statement, PFS_COUNTER_ROWS_EXAMINED, pfs_pg_table_collect(query, ending));
 	if (pfs_unlikely(query->sorts != NULL))
 		pfs_statement_set(statement, PFS_COUNTER_SORT_ROWS, rows_sorted(query));
 	if ((uint64) pgBufferUsage.temp_blks_written == statement->host_base[BASE_TEMP_BLOCKS])

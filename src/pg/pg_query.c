@@ -10,10 +10,6 @@
 #include "pg/pg_statement.h"
 #include "utils/memutils.h"
 
-/* Owner: this process. */
-dlist_head	pfs_pg_open_queries = DLIST_STATIC_INIT(pfs_pg_open_queries);
-uint32		pfs_pg_query_era = 0;
-
 PFS_HOT PfsPgQuery *
 pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
 {
@@ -25,17 +21,14 @@ pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
 		pfs_lose(pfs_arena, PFS_LOSS_FRAMES);
 		return NULL;
 	}
-	memset(query, 0, offsetof(PfsPgQuery, own));
-	query->era = pfs_pg_query_era;
+	memset(query, 0, offsetof(PfsPgQuery, relations));
 	query->estate = desc->estate;
 	query->plan = desc->planstate;
 	query->statement = statement;
 	if (statement != NULL)
 		statement->host_query = query;
-	query->room = PFS_PG_OWN_PARTS;
-	query->part = query->own;
+	pfs_relations_init(&query->relations, desc->estate, desc->planstate, context, &query->statement);
 	query->open = true;
-	dlist_push_head(&pfs_pg_open_queries, &query->node);
 	pfs_pg_entry.queries++;
 	query->gone.func = pfs_pg_query_gone;
 	query->gone.arg = query;
@@ -49,8 +42,8 @@ pfs_pg_query_end(PfsPgQuery *query)
 	if (!query->open)
 		return;
 	query->open = false;
-	dlist_delete(&query->node);
 	pfs_pg_entry.queries--;
+	pfs_relations_left(&query->relations);
 	pfs_pg_query_part(query);
 }
 

@@ -427,7 +427,6 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 		pfs_statement_fail(&pfs_session, statement, (uint32) sqlstate, message, message == NULL ? 0
 						   : pfs_pg_clip(message, strlen(message), PFS_MESSAGE_LENGTH));
 		statement->host_rows += statement->host_broken_rows;
-		pfs_pg_table_failed(statement);
 		pfs_pg_usage_end(statement);
 	}
 	else if (pfs_unlikely(statement->record->epoch != pfs_load(&pfs_arena->reset_now)) &&

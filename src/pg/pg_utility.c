@@ -19,6 +19,7 @@
 #include "pg/pg_instruments.h"
 #include "pg/pg_statement.h"
 #include "pg/pg_text.h"
+#include "pg/relation/relation.h"
 #include "tcop/utility.h"
 
 #define ID_CACHE 64				/* power of two */
@@ -163,7 +164,8 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	NodeTag		command = nodeTag(pstmt->utilityStmt);
 	uint64		statement_id = 0;
 	bool		chains_block = false;
-	int			tables;
+	PfsRelations *copy;
+	bool		ends_prepared;
 	QueryCompletion own_qc;
 
 	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker() &&
@@ -192,14 +194,25 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 			qc = &own_qc;
 		}
 	}
-	tables = pfs_pg_table_utility_start(pstmt->utilityStmt);
+	if (pfs_session.thread != NULL)
+		pfs_dropped_note_utility(pstmt->utilityStmt);
+	ends_prepared = pfs_dropped_ends_prepared(pstmt->utilityStmt);
+	copy = pfs_copy_begin(pstmt->utilityStmt);
+	if (copy != NULL && !guarded)
+	{
+		pfs_relations_guard(&guard);
+		guarded = true;
+	}
 	pfs_pg_entry.ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	if (chains_block)
 		pfs_pg_command.block = true;
 	/* pstmt may be gone now: a procedure that ended its transaction freed it; the statement, too */
 	if (guarded)
 		pfs_pg_error_unguard(&guard);
-	pfs_pg_table_utility_end(tables);
+	if (copy != NULL)
+		pfs_relations_end(copy);
+	if (pfs_unlikely(ends_prepared))
+		pfs_dropped_look();
 	if (command == T_TransactionStmt || command == T_VariableSetStmt)
 		pfs_pg_transaction_refresh();
 	if (statement == NULL || !pfs_pg_is_still(statement, statement_id))
@@ -217,7 +230,7 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 {
 	/* other commands may drop or rename what is counted by its name */
 	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES) && IsA(pstmt->utilityStmt, TransactionStmt) &&
-		!pfs_session.transaction.open)
+		!pfs_session.transaction.open && !pfs_dropped_ends_prepared(pstmt->utilityStmt))
 		pfs_pg_entry.ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	else
 		execute(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);

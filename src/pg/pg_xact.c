@@ -20,6 +20,7 @@
 #include "pg/pg_statement.h"
 #include "core/table.h"
 #include "storage/proc.h"
+#include "pg/relation/relation.h"
 
 int			pfs_pg_nest_level = 1;
 
@@ -80,7 +81,9 @@ pfs_xact_callback(XactEvent event, void *arg)
 		pfs_pg_protocol_back();
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
 		pfs_pg_nest_level = 1;
-	pfs_pg_table_transaction(event);
+	pfs_dropped_transaction(event);
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		pfs_relations_forget(1);
 	if (pfs_session.thread == NULL || IsParallelWorker())
 		return;
 	switch (event)
@@ -142,7 +145,9 @@ pfs_subxact_callback(SubXactEvent event, SubTransactionId mySubid, SubTransactio
 		else
 			abort_statements(level);
 	}
-	pfs_pg_table_subtransaction(event, level);
+	pfs_dropped_subtransaction(event);
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		pfs_relations_forget(level);
 }
 
 void

@@ -545,9 +545,6 @@ END $$;
 """
 
 
-@pytest.mark.xfail(
-    strict=True, reason="each abort of a subtransaction walks through all relations counted so far"
-)
 @pytest.mark.timeout(120)
 def test_price_of_caught_errors(
     new_cluster: Callable[..., Any], connect: Callable[..., Any]

@@ -1,0 +1,86 @@
+/*
+ * known.h
+ *		Relations as this process knows them: a cache by oid, without release.
+ */
+#ifndef PFS_PG_KNOWN_H
+#define PFS_PG_KNOWN_H
+
+#include "core/object.h"
+#include "pg/pg_arena.h"
+#include "pg/pg_hooks.h"
+
+typedef enum PfsKnownKind
+{
+	PFS_KNOWN_NOT,				/* the catalogue was not asked yet */
+	PFS_KNOWN_TABLE,
+	PFS_KNOWN_INDEX,
+	PFS_KNOWN_OTHER				/* makes no rows: a view, of TOAST, dropped, ... */
+} PfsKnownKind;
+
+/* Of an index seen[0] and seen[1] are its tuples fetched and returned. */
+#define PFS_INDEX_FETCHED 0
+#define PFS_INDEX_RETURNED 1
+
+/* A cache line each. */
+typedef struct PfsKnown
+{
+	Oid			oid;			/* 0 = free */
+	uint32		row;			/* in the arena, see object.h; 0 = none */
+	uint32		use;
+	uint8		kind;			/* PfsKnownKind */
+	bool		watched;		/* setup_objects says so ... */
+	bool		excludes;		/* index of an exclusion constraint */
+	bool		owed;			/* "seen" are rows that could not be recorded when they were counted */
+	uint32		rules;			/* ... as of this arena->objects_changed */
+	uint32		epoch;			/* in which "seen" was right, see parts.c */
+	PfsObjectCell *cell;		/* where this thread counts, as far as is known */
+	uint64		seen[PFS_TABLE_OPERATIONS]; /* counters up to which all is recorded, or nobody's */
+} PfsKnown;
+
+/* Owner: this process. */
+#define PFS_KNOWN_BITS 12
+#define PFS_KNOWN (1 << PFS_KNOWN_BITS)
+
+extern PfsKnown pfs_known[PFS_KNOWN];
+extern uint32 pfs_known_epoch;	/* entries of this one are not given to others */
+extern uint32 pfs_known_owed;	/* number of them */
+
+extern PfsKnown *pfs_known_find_slow(Oid oid);
+
+/* NULL: no room (counted). */
+static inline PfsKnown *
+pfs_known_find(Oid oid)
+{
+	PfsKnown   *known = &pfs_known[oid & (PFS_KNOWN - 1)];
+
+	return pfs_likely(known->oid == oid) ? known : pfs_known_find_slow(oid);
+}
+
+/* rows.c: finds out what it is, its row and names, and whether it is watched.  May raise an error. */
+extern void pfs_known_ask(PfsKnown *known);
+
+static inline bool
+pfs_known_is_right(const PfsKnown *known)
+{
+	return known->kind != PFS_KNOWN_NOT && known->rules == pfs_load(&pfs_arena->objects_changed);
+}
+
+/* Is it watched?  At safe points. */
+static inline bool
+pfs_known_watched(PfsKnown *known)
+{
+	if (pfs_unlikely(!pfs_known_is_right(known)))
+		pfs_known_ask(known);
+	return known->watched;
+}
+
+/* What is owed is recorded: at a safe point. */
+extern void pfs_known_settle(void);
+
+/* Shows the present names of the rows of all tables and indexes: some were renamed. */
+extern void pfs_rows_rename(void);
+
+/* Row of this number of our database, and its key; false: not in use. */
+extern bool pfs_rows_read(uint32 number, PfsTableKey *key, uint32 *use);
+
+#endif							/* PFS_PG_KNOWN_H */

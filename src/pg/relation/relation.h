@@ -1,0 +1,102 @@
+/*
+ * relation.h
+ *		What a query reads and changes, from the server's own counters: for the hooks.
+ *
+ * The rows of a query are the differences of the counters of its relations over each ExecutorRun and
+ * ExecutorFinish, and over a COPY.  A relation is looked at only while such a call is on the C stack, or is being
+ * left by an error that is just raised: then it is open, and the server cannot hand its counters over.
+ */
+#ifndef PFS_PG_RELATION_H
+#define PFS_PG_RELATION_H
+
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "nodes/execnodes.h"
+#include "nodes/parsenodes.h"
+
+struct PfsKnown;
+struct PfsStatement;
+
+/* A relation that a call reads or changes. */
+typedef struct PfsPart
+{
+	Relation	relation;		/* open as long as the query; NULL: looked up by its oid */
+	struct PfsKnown *known;
+	Oid			oid;
+	uint8		reads;			/* PfsReads, see parts.h */
+	bool		records;		/* else only rows_examined */
+} PfsPart;
+
+#define PFS_OWN_PARTS 4
+
+/* The relations of a query or a COPY; in its memory. */
+typedef struct PfsRelations
+{
+	struct PfsRelations *outer; /* the call around this one */
+	bool		runs;			/* among the calls on the C stack */
+	bool		built;			/* the plan was looked at */
+	bool		records;
+	bool		routes;			/* to partitions that are opened as rows come */
+	bool		only_scan;		/* all there is is the scan of an index */
+	bool		conflicts;		/* and looks for conflicting rows in their indexes */
+	int			level;			/* of the transaction when the call began */
+	uint32		routed;			/* of those partitions, parts already */
+	uint32		parts;
+	uint32		room;
+	EState	   *estate;			/* NULL: of a COPY */
+	PlanState  *plan;
+	struct PfsStatement **statement; /* gets rows_examined, unless it has ended; NULL = of a COPY */
+	MemoryContext context;
+	PfsPart    *part;			/* own, or of the context */
+	PfsPart		own[PFS_OWN_PARTS];
+} PfsRelations;
+
+/* parts.c.  After ExecutorStart.  *statement: NULL = none, or it has ended. */
+static inline void
+pfs_relations_init(PfsRelations *relations, EState *estate, PlanState *plan, MemoryContext context,
+				   struct PfsStatement **statement)
+{
+	memset(relations, 0, offsetof(PfsRelations, own));
+	relations->estate = estate;
+	relations->plan = plan;
+	relations->context = context;
+	relations->statement = statement;
+	relations->part = relations->own;
+	relations->room = PFS_OWN_PARTS;
+}
+
+/* Around ExecutorRun or ExecutorFinish. */
+extern void pfs_relations_begin(PfsRelations *relations);
+extern void pfs_relations_end(PfsRelations *relations);
+
+/* Its call will not come back, or its memory goes. */
+extern void pfs_relations_remove(PfsRelations *relations);
+
+static inline void
+pfs_relations_left(PfsRelations *relations)
+{
+	if (unlikely(relations->runs))
+		pfs_relations_remove(relations);
+}
+
+/* An error is raised: what the calls on the C stack have done is recorded while everything is open. */
+extern void pfs_relations_failed(void);
+
+/* The same by an error context callback, where no statement has one. */
+extern void pfs_relations_guard(ErrorContextCallback *guard);
+
+/* A (sub)transaction has ended: what began at this level, or a deeper one, is not on the C stack any more. */
+extern void pfs_relations_forget(int level);
+
+/* copy.c.  NULL: nothing to do. */
+extern PfsRelations *pfs_copy_begin(const Node *utility);
+
+/* dropped.c */
+extern void pfs_dropped_note_utility(const Node *utility);
+extern bool pfs_dropped_ends_prepared(const Node *utility);
+extern void pfs_dropped_look(void); /* it has */
+extern void pfs_dropped_transaction(XactEvent event);
+extern void pfs_dropped_subtransaction(SubXactEvent event);
+
+#endif							/* PFS_PG_RELATION_H */

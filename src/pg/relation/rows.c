@@ -1,0 +1,150 @@
+/*
+ * rows.c
+ *		From relations to rows of the arena: what they are, names, setup_objects.
+ *
+ * Names are looked up when a process meets a relation for the first time.  Who renames a table shows its new
+ * name before the commit, and makes the other processes ask setup_objects again.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/catalog.h"
+#include "catalog/index.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "miscadmin.h"
+#include "pg/relation/known.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* Schema and name of a table; false = gone, of TOAST, or (if asked) not watched by setup_objects. */
+static bool
+full_name_of(Oid relation, bool only_watched, bool *shared, PfsTableNames *names)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Form_pg_class form;
+	char	   *schema;
+	bool		watched = true,
+				timed;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	*shared = form->relisshared;
+	schema = IsToastNamespace(form->relnamespace) ? NULL : get_namespace_name(form->relnamespace);
+	if (schema != NULL)
+	{
+		strlcpy(names->schema, schema, sizeof(names->schema));
+		strlcpy(names->table, NameStr(form->relname), sizeof(names->table));
+		if (only_watched)
+			pfs_object_lookup(pfs_arena, PFS_OBJECT_TABLE, names->schema, names->table, &watched, &timed);
+		pfree(schema);
+	}
+	ReleaseSysCache(tuple);
+	return schema != NULL && watched;
+}
+
+static void
+name_row(uint32 row, uint32 use, const PfsTableNames *names, Oid index)
+{
+	char	   *index_name = OidIsValid(index) ? get_rel_name(index) : NULL;
+
+	pfs_table_name(pfs_arena, row, use, names->schema, names->table, index_name);
+	if (index_name != NULL)
+		pfree(index_name);
+}
+
+static PfsKnownKind
+kind_of(char relkind)
+{
+	switch (relkind)
+	{
+		case RELKIND_RELATION:
+		case RELKIND_MATVIEW:
+			return PFS_KNOWN_TABLE;
+		case RELKIND_INDEX:
+			return PFS_KNOWN_INDEX;
+		default:
+			return PFS_KNOWN_OTHER;
+	}
+}
+
+static bool
+is_exclusion(Oid index)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	bool		excludes;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	excludes = ((Form_pg_index) GETSTRUCT(tuple))->indisexclusion;
+	ReleaseSysCache(tuple);
+	return excludes;
+}
+
+/* What is not watched takes no row; it is asked for again when the rules change. */
+void
+pfs_known_ask(PfsKnown *known)
+{
+	PfsTableKey key = {.database = MyDatabaseId,.table = known->oid};
+	uint32		rules = pfs_load_acquire(&pfs_arena->objects_changed);
+	PfsKnownKind kind = kind_of(get_rel_relkind(known->oid));
+	PfsTableNames names;
+	bool		shared = false;
+	bool		named = false;
+	bool		timed;
+
+	known->watched = false;
+	known->row = 0;
+	known->cell = NULL;
+	if (kind == PFS_KNOWN_INDEX)
+	{
+		key.index = known->oid;
+		key.table = IndexGetRelation(known->oid, true);
+		known->excludes = is_exclusion(known->oid);
+	}
+	if (kind != PFS_KNOWN_OTHER && OidIsValid(key.table))
+		named = full_name_of(key.table, true, &shared, &names);
+	known->kind = kind;
+	known->rules = rules;
+	if (!named)
+		return;
+	if (shared)
+		key.database = InvalidOid;
+	known->row = pfs_table_find(pfs_arena, &key, &known->use);
+	if (known->row == 0)
+		return;
+	name_row(known->row, known->use, &names, key.index);
+	known->watched = pfs_table_watched(pfs_arena, known->row, known->use, &timed);
+}
+
+bool
+pfs_rows_read(uint32 number, PfsTableKey *key, uint32 *use)
+{
+	const PfsObjectRow *row = pfs_object_row_at(pfs_arena, PFS_MAP_TABLES, number);
+
+	if (row == NULL)
+		return false;
+	*use = pfs_load_acquire(&row->use);
+	memcpy(key, row->key, sizeof(*key));
+	pfs_fence();
+	return (*use & 1) != 0 && pfs_load(&row->use) == *use && key->database == MyDatabaseId;
+}
+
+void
+pfs_rows_rename(void)
+{
+	uint32		rows = pfs_load(&pfs_arena->object_rows[PFS_MAP_TABLES].used);
+	PfsTableKey key;
+	uint32		use;
+
+	for (uint32 number = 1; number <= rows; number++)
+	{
+		PfsTableNames names;
+		bool		shared;
+
+		if (pfs_rows_read(number, &key, &use) && full_name_of(key.table, false, &shared, &names))
+			name_row(number, use, &names, key.index);
+	}
+	pfs_add_release(&pfs_arena->objects_changed, 1);
+}
