@@ -183,11 +183,11 @@ end_relations(Stage *stage)
 	pfs_relations_end(&stage->query->relations);
 }
 
-/* Most often it is the client's.  A statement knows its query as long as that lives. */
+/* Most often it is the newest.  A statement knows its query as long as that lives. */
 static inline PfsPgQuery *
 find_query(const QueryDesc *desc)
 {
-	PfsPgQuery *query = pfs_session.top != NULL ? pfs_session.top->host_query : NULL;
+	PfsPgQuery *query = pfs_session.newest != NULL ? pfs_session.newest->host_query : NULL;
 
 	if (pfs_likely(query != NULL && query->estate == desc->estate))
 		return query;
