@@ -291,8 +291,6 @@ refresh_identity(void)
 	register_invalidation();
 	if (pfs_session.thread->database_id != MyDatabaseId || pfs_session.thread->database == 0)
 		complete_identity();
-	if (application_name != program_seen && application_name != NULL)
-		refresh_program();
 	path = pfs_pg_search_path();
 	if (path->schemas != NIL)
 		name = get_namespace_name(linitial_oid(path->schemas));
@@ -307,9 +305,15 @@ refresh_identity(void)
 PFS_HOT void
 pfs_pg_refresh_identity(void)
 {
-	if (pfs_unlikely(schema_path != namespace_search_path || pfs_session.role != GetUserId() ||
-					 program_seen != application_name))
+	if (pfs_unlikely(schema_path != namespace_search_path || pfs_session.role != GetUserId()))
 		refresh_identity();
+}
+
+void
+pfs_pg_refresh_program(void)
+{
+	if (pfs_unlikely(application_name != program_seen) && application_name != NULL)
+		refresh_program();
 }
 
 size_t

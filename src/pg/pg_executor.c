@@ -118,7 +118,12 @@ start(QueryDesc *queryDesc, int eflags)
 	uint64		id = 0;
 
 	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker())
-		statement = pfs_pg_begin_query(queryDesc);
+	{
+		if (pfs_likely((pfs_session.wants & PFS_GATE_STATEMENTS) != 0))
+			statement = pfs_pg_begin_query(queryDesc);
+		else
+			pfs_pg_begin_nothing();
+	}
 	if (statement != NULL)
 	{
 		id = statement->record->statement_id;

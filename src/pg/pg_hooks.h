@@ -72,6 +72,9 @@ extern bool pfs_pg_has_client;
 /* Schema and role of the session for statements that begin now: as cheap as can be while they stay. */
 extern void pfs_pg_refresh_identity(void);
 
+/* The program's name, once a transaction. */
+extern void pfs_pg_refresh_program(void);
+
 /* Length of text that fits, cut at a character. */
 extern size_t pfs_pg_clip(const char *text, size_t length, size_t limit);
 

@@ -146,39 +146,38 @@ put_other(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
-/* Hot cases call nothing before they end in a jump to the server: so they need no frame. */
+/*
+ * Hot cases call nothing before they end in a jump to the server: so they need no frame.  They are asked for one by
+ * one, a switch takes longer.
+ */
 static PFS_HOT int
 pfs_putmessage(char type, const char *body, size_t length)
 {
-	switch (type)
+	if (type == 'Z')			/* ReadyForQuery */
+		return put_ready(type, body, length);
+	if (type == 'C')			/* CommandComplete */
+		return put_complete(type, body, length);
+	if (type == '2')			/* BindComplete */
 	{
-		case 'D':				/* DataRow */
-		case 'd':				/* CopyData */
-			break;
-		case '2':				/* BindComplete */
-			if (pfs_unlikely(pfs_session.top != NULL && pfs_session.top->host_state == PFS_PG_ANALYSED) ||
-				!pfs_pg_answer_is_counted(PFS_PG_ANSWER_BIND))
-				return put_other(type, body, length);
-			pfs_pg_command.extended = true;
-			break;
-		case 'T':				/* RowDescription */
-		case 'n':				/* NoData */
-			if (pfs_pg_command_is_described() && !pfs_pg_answer_is_counted(PFS_PG_ANSWER_DESCRIBE))
-				return put_other(type, body, length);
-			break;
-		case 'C':				/* CommandComplete */
-			return put_complete(type, body, length);
-		case 'Z':				/* ReadyForQuery */
-			return put_ready(type, body, length);
-		default:
+		if (pfs_unlikely(pfs_session.top != NULL && pfs_session.top->host_state == PFS_PG_ANALYSED) ||
+			!pfs_pg_answer_is_counted(PFS_PG_ANSWER_BIND))
+			return put_other(type, body, length);
+		pfs_pg_command.extended = true;
+	}
+	else if (type == 'T' || type == 'n')	/* RowDescription, NoData */
+	{
+		if (pfs_pg_command_is_described() && !pfs_pg_answer_is_counted(PFS_PG_ANSWER_DESCRIBE))
 			return put_other(type, body, length);
 	}
+	else if (type != 'D' && type != 'd')	/* DataRow, CopyData */
+		return put_other(type, body, length);
 	return server_putmessage(type, body, length);
 }
 
 static void
 switched(PfsSession *session)
 {
+	pfs_pg_wait_switched();
 	if (pfs_unlikely(pfs_pg_protocol_is_out) && (session->wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0)
 	{
 		pfs_pg_protocol_is_out = false;

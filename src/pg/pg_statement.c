@@ -206,9 +206,8 @@ set_text(PfsStatement *statement, const char *source, int location, int length)
 		pfs_statement_unlist(statement);	/* a row would tell nothing, and push out one that does */
 }
 
-/* Without statements being wanted, at least their transaction. */
-static PFS_COLD void
-begin_transaction_only(void)
+PFS_COLD void
+pfs_pg_begin_nothing(void)
 {
 	pfs_pg_transaction_begin(pfs_session.running != NULL ? pfs_now() : pfs_pg_command_since());
 }
@@ -269,11 +268,6 @@ pfs_pg_begin_query(const QueryDesc *desc)
 	PfsStatement *statement;
 	PfsPgTemplate *template;
 
-	if (pfs_unlikely(!pfs_wants(&pfs_session, PFS_GATE_STATEMENTS)))
-	{
-		begin_transaction_only();
-		return NULL;
-	}
 	pfs_pg_refresh_identity();
 	template = pfs_pg_template(desc);
 	statement = planned_statement(template->shared.query_id);
@@ -341,7 +335,7 @@ pfs_pg_begin(PfsPgSource *source)
 {
 	if (pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
 		return begin_source(source);
-	begin_transaction_only();
+	pfs_pg_begin_nothing();
 	return NULL;
 }
 

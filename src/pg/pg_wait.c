@@ -45,6 +45,8 @@ static LongWait lwlock_wait;
 bool		pfs_pg_idle = false;
 static uint8_t idle_noted = 0;	/* it waits for its client since ... */
 static PfsTicks idle_from = 0;	/* ... then; 0 = not timed */
+static bool idle_is_noted = false;	/* with the present switches */
+static bool idle_is_timed = false;
 static bool missed_files = false;	/* something was opened or closed unseen */
 
 /*
@@ -485,8 +487,6 @@ pfs_pg_wait_command(void)
 PFS_HOT void
 pfs_pg_wait_idle(PfsTicks now)
 {
-	PfsWaitHot *idle;
-
 	if (pfs_unlikely(pfs_pg_idle))
 		pfs_pg_wait_command();	/* of a kind that is not seen to come */
 	pfs_pg_wait_settle();
@@ -495,12 +495,22 @@ pfs_pg_wait_idle(PfsTicks now)
 	pfs_session.in_command = false;
 	pfs_session.promised_event = pfs_session.promised_statement = 0;
 	pfs_pg_name_waits_met();
-	idle = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE);
 	idle_noted = false;
-	if (!idle->enabled || pfs_wait_shown(&pfs_session) || (pfs_load(&pfs_arena->gate) & PFS_GATE_CALLS) == 0)
-		return;
-	idle_from = idle->timed ? now : 0;
-	pfs_interpose_only_note(&my_wait_event_info, WAIT_EVENT_CLIENT_READ, &idle_noted);
+	if (pfs_likely(idle_is_noted))
+	{
+		idle_from = idle_is_timed ? now : 0;
+		pfs_interpose_only_note(&my_wait_event_info, WAIT_EVENT_CLIENT_READ, &idle_noted);
+	}
+}
+
+void
+pfs_pg_wait_switched(void)
+{
+	const PfsWaitHot *idle = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE);
+
+	idle_is_timed = idle->timed;
+	idle_is_noted = idle->enabled && !pfs_wait_shown(&pfs_session) &&
+		(pfs_load(&pfs_arena->gate) & PFS_GATE_CALLS) != 0;
 }
 
 /* --- attach --- */

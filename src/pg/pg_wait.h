@@ -52,6 +52,9 @@ extern void pfs_pg_wait_detach(void);
 /* The server has told its client that it waits for the next command, at this tick. */
 extern void pfs_pg_wait_idle(PfsTicks now);
 
+/* Switches have changed. */
+extern void pfs_pg_wait_switched(void);
+
 /* The client has been told so, and no command has been seen since. */
 extern bool pfs_pg_idle;
 

@@ -57,6 +57,7 @@ pfs_pg_transaction_begin(PfsTicks start)
 	if (pfs_session.transaction.open || !IsTransactionState() ||
 		!pfs_wants(&pfs_session, PFS_GATE_TRANSACTIONS))
 		return;
+	pfs_pg_refresh_program();
 	pfs_transaction_open(&pfs_session, start);
 	pfs_store(&pfs_session.transaction.event->read_only, (uint8) XactReadOnly);
 	pfs_store(&pfs_session.transaction.event->isolation, (uint8) XactIsoLevel);
