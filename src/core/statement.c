@@ -48,6 +48,7 @@ take_over_journal(PfsSession *session)
 	int32_t		stack = (int32_t) pfs_min(arena->sizes.statement_stack, PFS_OPEN_STATEMENTS);
 
 	session->slots_of = thread->thread_id;
+	memset(session->statements_long.hot, 0, sizeof(session->statements_long.hot));
 	session->free = session->free_unplaced = session->newest = NULL;
 	session->records = pfs_journal_records(arena, thread);
 	session->order = pfs_journal_order(arena, thread);

@@ -92,11 +92,28 @@ typedef struct PfsClaim
 	uint64_t	end;
 } PfsClaim;
 
-/* Of the long history of statements. */
+/* Where statements of one kind were summed last: good for its epoch. */
+typedef struct PfsSumHot
+{
+	uint64_t	query_id;
+	uint32_t	digest;			/* 0 = nothing is known */
+	uint32_t	digest_generation;
+	uint32_t	epoch;
+	uint32_t	flags;			/* of PFS_RECORD_* */
+	uint32_t	class;
+	uint32_t	spare;
+	void	   *cell;			/* PfsStatementCell of the class */
+	void	   *digest_cell;
+} PfsSumHot;
+
+#define PFS_SUMS_HOT 16			/* power of two */
+
+/* What a session remembers between sums: claims of the long history, and cells. */
 typedef struct PfsLongClaims
 {
 	PfsClaim	rows;
 	PfsClaim	texts;
+	PfsSumHot	hot[PFS_SUMS_HOT];
 } PfsLongClaims;
 
 /*
