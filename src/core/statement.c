@@ -61,6 +61,7 @@ take_over_journal(PfsSession *session)
 		PfsStatement *statement = &session->statement[i];
 
 		statement->in_use = false;
+		statement->cpu = 0;
 		statement->place = (int16_t) (i < stack ? i : -1);
 		statement->slot = (uint16_t) i;
 		statement->record = i < stack ? session->records + i : &statement->own_record;
@@ -578,6 +579,7 @@ void
 pfs_statement_drop(PfsSession *session, PfsStatement *statement)
 {
 	hide(session, statement);
+	statement->cpu = 0;
 	if (statement->recorded)
 		pfs_transaction_forget_parent(session, statement->record->event_id);
 	release(session, statement);
@@ -648,6 +650,7 @@ end_cpu(PfsStatement *statement)
 	if (statement->since != 0)
 		turn_cpu(statement);
 	pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, pfs_ns_to_ticks(statement->cpu));
+	statement->cpu = 0;
 }
 
 #define HISTORIES (PFS_RECORD_HISTORY | PFS_RECORD_LONG)

@@ -24,7 +24,7 @@
 #include "tcop/tcopprot.h"
 
 /* Owner: this process.  Nested statements that are ANALYSED: planned, and not executed yet. */
-static int	planned_nested = 0;
+static PFS_HOT_DATA int planned_nested = 0;
 
 /* --- states --- */
 
@@ -390,7 +390,7 @@ find_digest_again(PfsStatement *statement)
 static pg_attribute_always_inline void
 close_statement(PfsStatement *statement, PfsTicks end)
 {
-	bool		nested = statement->parent != NULL || statement->record->level > 0;
+	bool		nested = statement->record->level > 0;
 	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
 
 	store_rows(statement);
@@ -417,7 +417,8 @@ note_failure(PfsStatement *statement, int sqlstate, const char *message)
 {
 	pfs_statement_fail(&pfs_session, statement, (uint32) sqlstate, message, message == NULL ? 0
 					   : pfs_pg_clip(message, strlen(message), PFS_MESSAGE_LENGTH));
-	statement->host_rows += statement->host_broken_rows;
+	if (statement->host_broken)
+		statement->host_rows += statement->host_broken_rows;
 	pfs_pg_usage_end(statement);
 }
 
