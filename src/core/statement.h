@@ -153,7 +153,7 @@ typedef enum PfsAnswerUse
 	PFS_ANSWER_TIMED
 } PfsAnswerUse;
 
-/* Each statement touches the first three lines. */
+/* Each statement touches the first three lines.  Who attaches it to another thread sets "decided" and "free" to nothing. */
 typedef struct PfsSession
 {
 	PFS_ALIGNED PfsArena *arena;
@@ -181,7 +181,7 @@ typedef struct PfsSession
 	PfsRef		schema;			/* name of the present one, and ... */
 	uint32_t	role;			/* ... the present role: the host's, for statements that start */
 	uint32_t	ring_mask;
-	uint32_t	spare;
+	uint32_t	slots;			/* of the journal */
 	uint64_t	promised_event; /* event id of the next top-level statement; 0 = none */
 	uint64_t	promised_statement; /* and its statement id; 0 = none */
 	PfsTransaction transaction;
