@@ -735,21 +735,27 @@ pfs_answers_sum(PfsArena *arena, PfsThread *thread)
 {
 	for (uint32_t i = 0; i < PFS_ANSWERS; i++)
 	{
+		PfsTimerStat *timed = &thread->timed_answers.stat[i];
 		uint32_t	count = pfs_load(&thread->answered[i]);
-		PfsStatementCell *cell = count == 0 ? NULL
-			: pfs_cell_at(arena, thread, pfs_load(&thread->answered_scope) % PFS_SCOPES,
-						  PFS_FAMILY_STATEMENTS, pfs_answer_class(arena, i),
-						  sizeof(*cell), pfs_load(&thread->answered_epoch));
+		PfsStatementCell *cell;
 
-		if (cell == NULL)
-		{
-			pfs_store(&thread->answered[i], 0); /* a lost cell is counted */
+		if (count == 0 && pfs_load(&timed->count) == 0)
 			continue;
+		cell = pfs_cell_at(arena, thread, pfs_load(&thread->answered_scope) % PFS_SCOPES,
+						   PFS_FAMILY_STATEMENTS, pfs_answer_class(arena, i),
+						   sizeof(*cell), pfs_load(&thread->answered_epoch));
+		if (cell != NULL)		/* a lost cell is counted */
+		{
+			pfs_seq_write_begin(&cell->head.seq);
+			pfs_add(&cell->stat.timer.count, count);
+			pfs_timer_stat_merge(&cell->stat.timer, timed);
 		}
-		pfs_seq_write_begin(&cell->head.seq);
-		pfs_add(&cell->stat.timer.count, count);
 		pfs_store(&thread->answered[i], 0);
-		pfs_seq_write_end(&cell->head.seq);
+		pfs_seq_write_begin(&thread->timed_answers.seq);
+		pfs_zero_words(timed, sizeof(*timed));
+		pfs_seq_write_end(&thread->timed_answers.seq);
+		if (cell != NULL)
+			pfs_seq_write_end(&cell->head.seq);
 	}
 }
 
