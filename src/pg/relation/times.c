@@ -37,9 +37,10 @@ random_below(uint32 power_of_two)
 void
 pfs_times_decide(PfsRelations *relations, PfsKnown *known)
 {
+	if (!known->watched && !relations->routes)
+		return;					/* the next one decides */
 	relations->timing = PFS_TIMING_NONE;
-	if (relations->estate == NULL || !relations->records || !known->watched || IsParallelWorker() ||
-		!pfs_wait_rows_timed(&pfs_session))
+	if (!relations->records || IsParallelWorker() || !pfs_wait_rows_timed(&pfs_session))
 		return;
 	if (known->skip > 0)
 	{

@@ -8,7 +8,7 @@
 #include "pg/relation/known.h"
 #include "pg/relation/relation.h"
 
-/* Is this execution timed?  Its first relation decides. */
+/* Is this execution timed?  Its first relation that is watched decides, or the one that rows are routed from. */
 typedef enum PfsTiming
 {
 	PFS_TIMING_UNDECIDED,
