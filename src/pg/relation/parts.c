@@ -560,6 +560,8 @@ begin_any(PfsRelations *relations)
 		begin_plan(relations);
 	else
 		begin_again(relations);
+	if (pfs_unlikely(relations->timing == PFS_TIMING_TIMED))
+		relations->began = pfs_now();
 	if (pfs_likely(relations->parts > 0) || relations->routes)
 		run(relations);
 }

@@ -53,6 +53,7 @@ typedef struct PfsRelations
 	struct PfsStatement **statement; /* gets rows_examined, unless it has ended; NULL = of a COPY */
 	MemoryContext context;
 	struct PfsTime *times;
+	uint64		began;			/* the run that is timed, in ticks */
 	struct PfsTime *routing;	/* that of the node that routes */
 	PfsPart    *part;			/* own, or of the context */
 	PfsPart		own[PFS_OWN_PARTS];

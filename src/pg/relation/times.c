@@ -150,8 +150,8 @@ find(const PfsRelations *relations, const PlanState *node)
 	return NULL;
 }
 
-PfsTime *
-pfs_times_watch(PfsRelations *relations, PlanState *node)
+static PfsTime *
+watch(PfsRelations *relations, PlanState *node)
 {
 	bool		servers = node->instrument != NULL && node->ExecProcNode != pfs_pg_count_call;
 	PfsTime    *time = IsA(node, ModifyTableState) || node->ExecProcNode == time_call ? find(relations, node) : NULL;
@@ -172,25 +172,54 @@ pfs_times_watch(PfsRelations *relations, PlanState *node)
 		node->ExecProcNode = time_call;
 	}
 	if (IsA(node, ModifyTableState) && outerPlanState(node) != NULL)
-		time->child = pfs_times_watch(relations, outerPlanState(node));
+		time->child = watch(relations, outerPlanState(node));
 	time->next = relations->times;
 	relations->times = time;
 	return time;
 }
 
+PfsTime *
+pfs_times_watch(PfsRelations *relations, PlanState *node)
+{
+	PfsTime    *time = watch(relations, node);
+
+	if (time != NULL)
+		time->reported = true;
+	return time;
+}
+
+/*
+ * Their own times are no more than the whole run: a call that was timed while something else had the processor
+ * stands for others that were not disturbed.
+ */
+static void
+limit(PfsRelations *relations, PfsTicks elapsed)
+{
+	PfsTicks	sum = 0;
+
+	for (const PfsTime *time = relations->times; time != NULL; time = time->next)
+		sum += time->reported ? time->spent : 0;
+	if (sum <= elapsed)
+		return;
+	for (PfsTime *time = relations->times; time != NULL; time = time->next)
+		time->spent = (PfsTicks) ((double) time->spent * (double) elapsed / (double) sum);
+}
+
 void
 pfs_times_end(PfsRelations *relations)
 {
+	PfsTicks	elapsed = pfs_now() - relations->began;
+
 	for (PfsTime *time = relations->times; time != NULL; time = time->next)
 	{
 		PfsTicks	now = time_so_far(time);
 
-		time->spent = now > time->before ? now - time->before : 0;
+		time->spent = now > time->before ? Min(now - time->before, elapsed) : 0;
 		time->before = Max(now, time->before);
 		time->rows = 0;
 	}
-	/* a node's child may be a scan, whose time is its own all the same: nothing is changed there before */
 	for (PfsTime *time = relations->times; time != NULL; time = time->next)
 		if (time->child != NULL)
 			time->spent -= Min(time->spent, time->child->spent);
+	limit(relations, elapsed);
 }

@@ -28,6 +28,7 @@ typedef struct PfsTime
 	PfsTicks	before;			/* in runs that have ended */
 	PfsTicks	spent;			/* in this one */
 	uint64		rows;			/* changed in this one */
+	bool		reported;		/* else only to be subtracted */
 } PfsTime;
 
 /* The execution has met its first relation: is it timed? */
