@@ -31,9 +31,14 @@ def last_number(pattern: str, text: str) -> int:
 
 
 def count_prove(text: str) -> Counts:
-    """prove's `Tests=35` and `3/35 subtests failed` (run_unit.sh imitates both)."""
-    failed = last_number(r"(\d+)(?:/\d+)? subtests failed", text)
-    return last_number(r"Tests=(\d+)", text) - failed, failed
+    """prove's `Tests=35`; what failed of it, program by program (one that died counts as one).
+
+    run_unit.sh's own loop says `Tests=35, 3 subtests failed`, which are not among the 35.
+    """
+    good = last_number(r"Tests=(\d+)", text)
+    loop = last_number(r"^Tests=\d+, (\d+) subtests failed", text)
+    bad = [int(number) for number in re.findall(r"^\S+ +\(Wstat: .* Failed: (\d+)\)", text, re.M)]
+    return good - sum(bad), loop + sum(max(number, 1) for number in bad)
 
 
 def count_pg_regress(text: str) -> Counts:
@@ -44,17 +49,22 @@ def count_pg_regress(text: str) -> Counts:
 
 
 def count_pytest(text: str) -> Counts:
-    """pytest's closing line."""
+    """pytest's closing lines: of a second run of what failed, what passed comes on top."""
     lines = [line for line in text.splitlines() if re.search(r" in [\d.]+s", line)]
-    line = lines[-1] if lines else ""
-    return last_number(r"(\d+) passed", line), sum(
-        last_number(rf"(\d+) {word}", line) for word in ("failed", "errors?")
+    good = sum(last_number(r"(\d+) passed", line) for line in lines)
+    return good, sum(
+        last_number(rf"(\d+) {word}", line) for line in lines[-1:] for word in ("failed", "errors?")
     )
 
 
 def count_expected_failures(text: str) -> int:
     """Tests of pytest that are known to fail: they are shown, and neither passed nor failed."""
     return last_number(r"(\d+) xfailed\b.* in [\d.]+s", text)
+
+
+def failed_programs(text: str) -> list[str]:
+    """Those that prove names: CI shows the end of its output only."""
+    return re.findall(r"^(\S+) +\(Wstat: ", text, re.MULTILINE)
 
 
 def count_one(text: str) -> Counts:
@@ -145,6 +155,7 @@ def main() -> int:
         expected_failures += known
         note += f"  ({known} expected failures)" if known else ""
         table.append(f"{stage.target:18} {good:5} passed {bad:5} failed {seconds:7.1f} s{note}")
+        note += "".join(f"  {name}" for name in failed_programs(output))
         total[0] += good
         total[1] += bad
     server = os.environ.get("PG_CONFIG", "")

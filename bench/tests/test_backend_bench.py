@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import struct
 import sys
@@ -231,6 +232,31 @@ def test_other_servers_are_refused(
         (tmp_path / "performance_schema.so").touch()
     with pytest.raises(BenchError, match=message) if message else nullcontext():
         backend_bench.need_server(str(pg_config))
+
+
+def test_the_last_line_is_what_ci_adds_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ceilings above their must are counted, and are no failures."""
+    _, ceilings = backend_ceilings.read_ceilings(backend_bench.CEILINGS)
+    musts = Musts(False, {"nested off": {"own": {"instructions": 1}, "total": {"d1": 10**6}}})
+    monkeypatch.setattr(sys, "argv", ["backend_bench.py", "--pg-config", "none", "--check"])
+    monkeypatch.setattr(backend_bench, "need_programs", lambda *_: None)
+    monkeypatch.setattr(backend_bench, "need_server", lambda _: None)
+    monkeypatch.setattr(backend_bench, "measure", lambda _: {})
+    monkeypatch.setattr(backend_bench, "facts", lambda *_: {"without": {}})
+    monkeypatch.setattr(backend_bench, "moved", lambda *_: [])
+    monkeypatch.setattr(backend_bench, "rows", lambda _: ceilings)
+    monkeypatch.setattr(backend_bench, "read_musts", lambda _: musts)
+    assert backend_bench.main() == 0
+    *table, last = capsys.readouterr().out.splitlines()
+    assert [line.split()[1:4] for line in table if line.endswith(": above must")] == [
+        ["nested", "off", "own"]
+    ]
+    assert last == f"{2 * len(ceilings)} passed, 0 failed, 1 above must"
+    ci = (backend_bench.ROOT / ".ci" / "run").read_text()
+    [pattern] = re.findall(r"grep -E '(\^.*passed.*)' ", ci)
+    assert re.search(pattern, last)
 
 
 # --- the proxy --------------------------------------------------------------------------------

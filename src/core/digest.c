@@ -125,7 +125,8 @@ pfs_digest_pin(PfsArena *arena, PfsDigest *digest, uint32_t generation)
 {
 	pfs_add_shared(&digest->pins, 1);
 	pfs_fence();
-	return pfs_load(&digest->generation) == generation &&
+	/* pairs with add_to_chain: who sees the row's generation sees it empty, too */
+	return pfs_load_acquire(&digest->generation) == generation &&
 		pfs_load(&arena->digest_generation) == generation;
 }
 
@@ -334,6 +335,19 @@ pfs_digest_state(const PfsArena *arena, const PfsCacheKind *kind, uint32_t row)
 	return pfs_load_acquire(&digest->pins) != 0 ? 1 : pfs_load_acquire(&digest->unpins) << 1;
 }
 
+/* Pinned. */
+static void
+merge_cell(PfsArena *arena, PfsDigest *digest, const PfsDigestCell *cell)
+{
+	pfs_statement_stat_merge_shared(&digest->stat, &cell->stat);
+	pfs_raise_to(&digest->last_seen, cell->last_seen);
+	if (cell->histogram_generation != pfs_load(&arena->digest_histogram_generation))
+		return;
+	for (unsigned i = 0; i < PFS_CELL_BUCKETS; i++)
+		if (cell->count[i] != 0)
+			add_to_histogram(arena, digest, pfs_cell_bucket(cell, i), cell->count[i]);
+}
+
 static bool
 fold(PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *head, int *sleeps)
 {
@@ -341,14 +355,7 @@ fold(PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *head, int *s
 	PfsDigest  *digest = pfs_digest(arena, cell->digest);
 
 	if (pfs_digest_pin(arena, digest, head->use))
-	{
-		pfs_statement_stat_merge_shared(&digest->stat, &cell->stat);
-		pfs_raise_to(&digest->last_seen, cell->last_seen);
-		if (cell->histogram_generation == pfs_load(&arena->digest_histogram_generation))
-			for (unsigned i = 0; i < PFS_CELL_BUCKETS; i++)
-				if (cell->count[i] != 0)
-					add_to_histogram(arena, digest, pfs_cell_bucket(cell, i), cell->count[i]);
-	}
+		merge_cell(arena, digest, cell);
 	pfs_digest_unpin(digest);
 	return true;
 }
@@ -358,77 +365,44 @@ const PfsCacheKind pfs_digest_cells = {
 	PFS_RESETS, PFS_LOSS_DIGEST, pfs_digest_has_row, fold, pfs_digest_state
 };
 
-/* Does a statement with these flags, which ended at this epoch, count in the histogram? */
-static inline bool
-counts_in_histogram(const PfsArena *arena, uint32_t flags, uint32_t epoch)
-{
-	return (flags & PFS_RECORD_TIMED) != 0 &&
-		epoch >= pfs_load(&arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]);
-}
-
 /*
  * There is no room for a cell, and the thread has none there: straight into the row.  Who finds the row as it is
  * afterwards finds the records summed.
  */
-static void
-add_to_row(PfsArena *arena, PfsThread *thread, uint32_t number, const PfsStatementSum *sum)
+static PFS_COLD void
+add_to_row(PfsArena *arena, PfsThread *thread, const PfsDigestCell *cell, uint64_t last)
 {
-	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
-	PfsDigest  *digest = pfs_digest(arena, number);
-	PfsStatementStat stat = {0};
+	PfsDigest  *digest = pfs_digest(arena, cell->digest);
 
-	pfs_statement_stat_add(&stat, &sum->timer, sum->counter, sum->used);
-	if (pfs_digest_pin(arena, digest, generation))
-	{
-		pfs_statement_stat_merge_shared(&digest->stat, &stat);
-		pfs_raise_to(&digest->last_seen, sum->last_seen);
-		for (uint32_t i = 0; i < sum->count && counts_in_histogram(arena, sum->flags, sum->epoch); i++)
-			add_to_histogram(arena, digest, sum->bucket[i], 1);
-	}
-	if (sum->last != 0)
-		pfs_store_release(&thread->summed, sum->last);
+	if (pfs_digest_pin(arena, digest, cell->head.use))
+		merge_cell(arena, digest, cell);
+	if (last != 0)
+		pfs_store_release(&thread->summed, last);
 	pfs_digest_unpin(digest);
 }
 
-static void
-count_bucket(PfsArena *arena, PfsDigestCell *cell, unsigned bucket)
+void
+pfs_digest_flush_bucket(PfsArena *arena, PfsDigestCell *cell, unsigned place)
 {
-	unsigned	place = bucket % PFS_CELL_BUCKETS;
-	uint32_t	generation = pfs_load(&arena->digest_histogram_generation);
+	PfsDigest  *digest = pfs_digest(arena, cell->digest);
 
-	if (pfs_unlikely(pfs_load(&cell->histogram_generation) != generation))
-	{
-		pfs_zero_words(cell->count, sizeof(cell->count));
-		pfs_store(&cell->histogram_generation, generation);
-	}
-	if (pfs_unlikely(pfs_load(&cell->count[place]) != 0 &&
-					 (pfs_load(&cell->turn[place]) != bucket / PFS_CELL_BUCKETS ||
-					  pfs_load(&cell->count[place]) == UINT16_MAX)))
-	{
-		PfsDigest  *digest = pfs_digest(arena, cell->digest);
-
-		if (pfs_digest_pin(arena, digest, cell->head.use))
-			add_to_histogram(arena, digest, pfs_cell_bucket(cell, place), cell->count[place]);
-		pfs_digest_unpin(digest);
-		pfs_store(&cell->count[place], 0);
-	}
-	pfs_store(&cell->turn[place], (uint8_t) (bucket / PFS_CELL_BUCKETS));
-	pfs_store(&cell->count[place], (uint16_t) (pfs_load(&cell->count[place]) + 1));
+	if (pfs_load(&cell->count[place]) == 0)
+		return;
+	if (pfs_digest_pin(arena, digest, cell->head.use))
+		add_to_histogram(arena, digest, pfs_cell_bucket(cell, place), cell->count[place]);
+	pfs_digest_unpin(digest);
+	pfs_store(&cell->count[place], 0);
 }
 
-/* Would this statement's text replace the row's sample?  Kept in the cell until it would. */
-static bool
-is_sample(PfsArena *arena, PfsDigestCell *cell, PfsTicks wait, PfsTicks now)
+void
+pfs_digest_sampled(const PfsArena *arena, PfsDigestCell *cell, PfsTicks wait, PfsTicks now)
 {
 	PfsDigest  *digest = pfs_digest(arena, cell->digest);
 	uint64_t	age = pfs_load(&arena->sample_age_ticks);
 
-	if (wait <= pfs_load(&cell->sample_wait) && now < pfs_load(&cell->sample_due))
-		return false;
 	pfs_store(&cell->sample_wait, pfs_max(wait, pfs_load(&digest->sample_wait)));
 	pfs_store(&cell->sample_due, age == 0 ? UINT64_MAX
 			  : pfs_max(now, pfs_load(&digest->sample_seen)) + age);
-	return true;
 }
 
 uint32_t
@@ -449,17 +423,19 @@ pfs_digest_now(const PfsArena *arena, const PfsThread *thread, uint64_t query_id
 
 /* The thread's cell of a statement, claimed if need be; NULL: no room. */
 static inline PfsDigestCell *
-cell_of(PfsArena *arena, PfsThread *thread, const PfsStatementSum *sum, uint32_t row, uint32_t generation)
+cell_of(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *record, uint32_t row,
+		uint32_t generation)
 {
-	uint32_t	hash = pfs_digest_hash(sum->query_id);
-	PfsDigestCell *cell = pfs_cache_find(arena, thread, &pfs_digest_cells, hash, sum->query_id, generation);
+	uint32_t	hash = pfs_digest_hash(record->query_id);
+	PfsDigestCell *cell = pfs_cache_find(arena, thread, &pfs_digest_cells, hash, record->query_id,
+										 generation);
 
 	if (pfs_likely(cell != NULL))
 		return cell;
 	/* no cell for a lost row: the next statement shall look for its own again */
-	if (row == PFS_DIGEST_OTHERS && sum->digest_generation != generation)
+	if (row == PFS_DIGEST_OTHERS && record->digest_generation != generation)
 		return NULL;
-	cell = pfs_cache_claim(arena, thread, &pfs_digest_cells, hash, sum->query_id, generation);
+	cell = pfs_cache_claim(arena, thread, &pfs_digest_cells, hash, record->query_id, generation);
 	if (cell == NULL)
 		return NULL;
 	pfs_seq_write_begin(&cell->head.seq);
@@ -469,37 +445,56 @@ cell_of(PfsArena *arena, PfsThread *thread, const PfsStatementSum *sum, uint32_t
 	return cell;
 }
 
-PFS_HOT bool
-pfs_digest_add(PfsArena *arena, PfsThread *thread, const PfsStatementSum *sum)
+static PFS_COLD void
+open_aside(PfsDigestRun *run, uint32_t generation)
+{
+	run->aside = (PfsDigestCell) {.digest = run->row,.head.use = generation};
+	run->cell = &run->aside;
+}
+
+PFS_HOT void
+pfs_digest_open(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *record, PfsDigestRun *run)
 {
 	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
-	uint32_t	row = pfs_digest_now(arena, thread, sum->query_id, sum->digest, sum->digest_generation);
-	PfsDigestCell *cell;
-	bool		sample;
+	uint32_t	histograms;
+	PfsDigestCell *cell = NULL;
 
-	if (pfs_unlikely(sum->epoch < pfs_load(&arena->reset_of[PFS_RESET_DIGESTS])))
-		return false;			/* ended before */
+	run->row = pfs_digest_now(arena, thread, record->query_id, record->digest, record->digest_generation);
+	run->samples = run->row == record->digest && record->digest_generation == generation;
 	/* else it was counted when the statement ended */
-	if (pfs_unlikely(row == PFS_DIGEST_OTHERS && sum->digest > PFS_DIGEST_OTHERS))
-		pfs_add_shared(&arena->loss[PFS_LOSS_DIGEST], sum->count);
-	cell = cell_of(arena, thread, sum, row, generation);
-	if (pfs_unlikely(cell == NULL || pfs_load(&cell->digest) != row))
+	run->lost = run->row == PFS_DIGEST_OTHERS && record->digest > PFS_DIGEST_OTHERS;
+	if (pfs_unlikely(record->epoch < pfs_load(&arena->reset_of[PFS_RESET_DIGESTS])))
+		run->row = PFS_DIGEST_NONE; /* ended before */
+	if (pfs_likely(run->row != PFS_DIGEST_NONE))
+		cell = cell_of(arena, thread, record, run->row, generation);
+	if (pfs_unlikely(cell == NULL || pfs_load(&cell->digest) != run->row))
 	{
-		add_to_row(arena, thread, row, sum);
-		return row == sum->digest && sum->digest_generation == generation && sum->slowest != 0;
+		open_aside(run, generation);
+		cell = run->cell;
 	}
+	run->cell = cell;
 	pfs_seq_write_begin(&cell->head.seq);
-	pfs_statement_stat_add(&cell->stat, &sum->timer, sum->counter, sum->used);
-	pfs_store(&cell->last_seen, pfs_max(pfs_load(&cell->last_seen), sum->last_seen));
-	if (pfs_likely(counts_in_histogram(arena, sum->flags, sum->epoch)))
-		for (uint32_t i = 0; i < sum->count; i++)
-			count_bucket(arena, cell, sum->bucket[i]);
-	sample = row == sum->digest && sum->digest_generation == generation && sum->slowest != 0 &&
-		is_sample(arena, cell, sum->slowest_wait, sum->slowest_end);
-	if (sum->last != 0)
-		pfs_store(&cell->head.last, sum->last);
-	pfs_seq_write_end(&cell->head.seq);
-	return sample;
+	histograms = pfs_load(&arena->digest_histogram_generation);
+	if (pfs_unlikely(pfs_load(&cell->histogram_generation) != histograms))
+	{
+		pfs_zero_words(cell->count, sizeof(cell->count));
+		pfs_store(&cell->histogram_generation, histograms);
+	}
+}
+
+PFS_HOT void
+pfs_digest_close(PfsArena *arena, PfsThread *thread, PfsDigestRun *run, uint64_t last, uint64_t count)
+{
+	if (pfs_unlikely(run->cell == &run->aside))
+	{
+		if (run->row != PFS_DIGEST_NONE)
+			add_to_row(arena, thread, run->cell, last);
+	}
+	else if (last != 0)
+		pfs_store(&run->cell->head.last, last);
+	if (pfs_unlikely(run->lost) && run->row != PFS_DIGEST_NONE)
+		pfs_add_shared(&arena->loss[PFS_LOSS_DIGEST], count);
+	pfs_seq_write_end(&run->cell->head.seq);
 }
 
 void
@@ -516,7 +511,7 @@ pfs_digest_sample(PfsArena *arena, uint32_t number, uint32_t generation, const c
 		return;					/* another process keeps its own */
 	if (pfs_digest_pin(arena, digest, generation))
 	{
-		PfsRef		old = digest->sample;
+		PfsRef		old = pfs_load(&digest->sample);
 		uint32_t	old_length = sample_length(arena, digest);
 		PfsRef		sample = pfs_text_store(arena, text, length);
 

@@ -120,29 +120,52 @@ typedef struct PfsDigestNew
  */
 extern uint32_t pfs_digest_insert(PfsArena *arena, const PfsDigestNew *row);
 
-/* Statements of one kind, one after the other: what is added to cells at once. */
-typedef struct PfsStatementSum
+/*
+ * Where the statements of one digest, one after the other, are added: between open and close the owner writes into
+ * the cell freely (its sequence is odd).  "aside" is used when the thread has no cell for them, and goes straight into
+ * the row at close; or nowhere, if they have no digest, or ended before the last reset.
+ */
+typedef struct PfsDigestRun
 {
-	uint64_t	query_id;
-	uint32_t	digest;
-	uint32_t	digest_generation;
-	uint32_t	epoch;
-	uint32_t	class;
-	uint32_t	flags;			/* PFS_RECORD_* */
-	uint32_t	used;			/* bit i = counter[i] is set */
-	uint32_t	count;
-	PfsTimerStat timer;
-	uint64_t	counter[PFS_COUNTERS];
-	uint16_t	bucket[PFS_UNSUMMED];	/* of the histogram, of each */
-	PfsTicks	last_seen;
-	uint64_t	last;			/* number of the last record; 0 = not in the journal */
-	uint64_t	slowest;		/* of those with text: number of its record, 0 = none ... */
-	PfsTicks	slowest_wait;
-	PfsTicks	slowest_end;	/* ... and its end */
-} PfsStatementSum;
+	PfsDigestCell *cell;
+	uint32_t	row;			/* PFS_DIGEST_NONE: they go nowhere */
+	bool		samples;		/* texts are for this row */
+	bool		lost;			/* their own row is gone: they count for the catch-all row */
+	PfsDigestCell aside;
+} PfsDigestRun;
 
-/* Adds statements to their cell; true: the slowest may be worth a sample.  Owner only. */
-extern bool pfs_digest_add(PfsArena *arena, PfsThread *thread, const PfsStatementSum *sum);
+extern void pfs_digest_open(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *record,
+							PfsDigestRun *run);
+
+/* last: number of the last record, 0 = not in the journal; count: statements that were added. */
+extern void pfs_digest_close(PfsArena *arena, PfsThread *thread, PfsDigestRun *run, uint64_t last,
+							 uint64_t count);
+
+/* What stands in a bucket's place moves to the row. */
+extern void pfs_digest_flush_bucket(PfsArena *arena, PfsDigestCell *cell, unsigned place);
+
+static inline void
+pfs_digest_count(PfsArena *arena, PfsDigestCell *cell, unsigned bucket)
+{
+	unsigned	place = bucket % PFS_CELL_BUCKETS;
+	uint8_t		turn = (uint8_t) (bucket / PFS_CELL_BUCKETS);
+
+	if (pfs_unlikely(pfs_load(&cell->turn[place]) != turn || pfs_load(&cell->count[place]) == UINT16_MAX))
+	{
+		pfs_digest_flush_bucket(arena, cell, place);
+		pfs_store(&cell->turn[place], turn);
+	}
+	pfs_store(&cell->count[place], (uint16_t) (pfs_load(&cell->count[place]) + 1));
+}
+
+/* Would this statement's text replace the row's sample?  Kept in the cell until it would. */
+static inline bool
+pfs_digest_may_sample(const PfsDigestCell *cell, PfsTicks wait, PfsTicks end)
+{
+	return wait > pfs_load(&cell->sample_wait) || end >= pfs_load(&cell->sample_due);
+}
+
+extern void pfs_digest_sampled(const PfsArena *arena, PfsDigestCell *cell, PfsTicks wait, PfsTicks now);
 
 /* Row of a statement that was given this one, in the present generation. */
 extern uint32_t pfs_digest_now(const PfsArena *arena, const PfsThread *thread, uint64_t query_id,

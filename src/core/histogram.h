@@ -44,7 +44,8 @@ pfs_bucket_of(PfsTicks wait)
 {
 	unsigned	bucket = pfs_buckets.guess[pfs_bucket_slot(wait)];
 
-	while (bucket < PFS_BUCKETS - 1 && wait >= pfs_buckets.low[bucket + 1])
+	/* the last limit is above all times */
+	while (pfs_unlikely(wait >= pfs_buckets.low[bucket + 1]) && bucket < PFS_BUCKETS - 1)
 		bucket++;
 	return bucket;
 }

@@ -126,29 +126,21 @@ pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)
 
 extern void pfs_timer_stat_merge(PfsTimerStat *to, const PfsTimerStat *from);
 
-/* The same inline; from is private. */
-static inline void
-pfs_timer_stat_add_all(PfsTimerStat *to, const PfsTimerStat *from)
+/* A statement, to one statistic or two; used: bit i = counter[i] is not zero.  Most set two or three. */
+static inline __attribute__((always_inline)) void
+pfs_statement_stat_add(PfsStatementStat *stat, PfsStatementStat *other, PfsTicks wait,
+					   const uint64_t *counter, uint32_t used)
 {
-	pfs_add(&to->count, from->count);
-	pfs_add(&to->sum, from->sum);
-	if (from->min_inverted > pfs_load(&to->min_inverted))
-		pfs_store(&to->min_inverted, from->min_inverted);
-	if (from->max > pfs_load(&to->max))
-		pfs_store(&to->max, from->max);
-}
-
-/* used: bit i set = counter[i] is not zero.  Most statements set one or two. */
-static inline void
-pfs_statement_stat_add(PfsStatementStat *stat, const PfsTimerStat *timer, const uint64_t *counter,
-					   uint32_t used)
-{
-	pfs_timer_stat_add_all(&stat->timer, timer);
+	pfs_timer_stat_add(&stat->timer, wait);
+	if (other != NULL)
+		pfs_timer_stat_add(&other->timer, wait);
 	for (used &= (UINT32_C(1) << PFS_COUNTERS) - 1; used != 0; used &= used - 1)
 	{
 		int			i = __builtin_ctz(used);
 
 		pfs_add(&stat->counter[i], counter[i]);
+		if (other != NULL)
+			pfs_add(&other->counter[i], counter[i]);
 	}
 }
 

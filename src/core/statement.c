@@ -4,11 +4,14 @@
  */
 #include "core/statement.h"
 
+#include "core/clock.h"
 #include "core/rollup.h"
 #include "core/summing.h"
 #include "core/wait.h"
 
 #define STATEMENT_ID_BLOCK 64
+
+void		(*pfs_host_switched) (PfsSession *session);
 
 static PFS_COLD void
 claim_statement_ids(PfsSession *session)
@@ -27,49 +30,42 @@ next_statement_id(PfsSession *session)
 	return session->statement_ids.next++;
 }
 
-/* A new thread starts with an empty journal. */
+static inline void
+let_go(PfsSession *session, PfsStatement *statement)
+{
+	PfsStatement **list = pfs_likely(statement->place >= 0) ? &session->free : &session->free_unplaced;
+
+	statement->older = *list;
+	*list = statement;
+}
+
+/* A new thread starts with an empty journal, in which its first places have the first slots. */
 static PFS_COLD void
 take_over_journal(PfsSession *session)
 {
-	uint32_t	stack = session->arena->sizes.statement_stack;
+	PfsArena   *arena = session->arena;
+	PfsThread  *thread = session->thread;
+	int32_t		stack = (int32_t) pfs_min(arena->sizes.statement_stack, PFS_OPEN_STATEMENTS);
 
-	session->slots_of = session->thread->thread_id;
-	session->answers_decided = 0;
-	session->free = session->newest = NULL;
-	session->open = 0;
-	for (int i = PFS_OPEN_STATEMENTS - 1; i >= 0; i--)
+	session->slots_of = thread->thread_id;
+	session->free = session->free_unplaced = session->newest = NULL;
+	session->records = pfs_journal_records(arena, thread);
+	session->order = pfs_journal_order(arena, thread);
+	session->open_slots = pfs_journal_open(arena, thread);
+	session->ring_mask = arena->journal_ring - 1;
+	if (!pfs_thread_has_statements(arena, thread))
+		return;
+	for (int32_t i = PFS_OPEN_STATEMENTS - 1; i >= 0; i--)
 	{
-		session->statement[i].in_use = false;
-		session->statement[i].older = session->free;
-		session->free = &session->statement[i];
-	}
-	memset(session->free_places, 0, sizeof(session->free_places));
-	for (uint32_t i = 0; i < stack; i++)
-	{
-		session->free_places[i / 64] |= UINT64_C(1) << i % 64;
-		session->slot_of[i] = (uint16_t) i;
-	}
-	session->oldest_text = session->summed_text = pfs_load(&session->thread->text_next);
-	session->decided = 0;
-}
+		PfsStatement *statement = &session->statement[i];
 
-/* What consumers and the thread's switches say of statements that start or end now. */
-PFS_COLD void
-pfs_session_decide(PfsSession *session, uint64_t changes)
-{
-	uint32_t	gate = pfs_load(&session->arena->gate);
-	bool		history = pfs_load(&session->thread->history) != 0;
-
-	session->decided = changes;
-	session->shows = (gate & PFS_WANTS(STATEMENTS_CURRENT)) != 0;
-	session->times_cpu = (gate & PFS_WANTS(STATEMENTS_CPU)) != 0;
-	session->flags = (gate & PFS_WANTS(THREAD)) != 0 ? 0 : PFS_RECORD_GLOBAL;
-	if (history && (gate & PFS_WANTS(STATEMENTS_HISTORY)) != 0 &&
-		session->arena->sizes.statements_history > 0)
-		session->flags |= PFS_RECORD_HISTORY;
-	if (history && (gate & PFS_WANTS(STATEMENTS_HISTORY_LONG)) != 0 &&
-		session->arena->sizes.statements_history_long > 0)
-		session->flags |= PFS_RECORD_LONG;
+		statement->in_use = false;
+		statement->place = (int16_t) (i < stack ? i : -1);
+		statement->slot = (uint16_t) i;
+		statement->record = i < stack ? session->records + i : &statement->own_record;
+		let_go(session, statement);
+	}
+	session->oldest_text = session->summed_text = pfs_load(&thread->text_next);
 }
 
 /* The reset counter's part of what pfs_session_decided returns. */
@@ -82,38 +78,66 @@ epoch_of(uint64_t changes)
 _Static_assert(offsetof(PfsArena, reset_now) == offsetof(PfsArena, changes) + 4 &&
 			   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the upper half");
 
+/*
+ * What consumers and switches say of answers.  Those counted so far move to their cells: by what was wanted
+ * when they came.
+ */
+static void
+decide_answers(PfsSession *session, uint64_t changes)
+{
+	PfsArena   *arena = session->arena;
+	PfsThread  *thread = session->thread;
+	bool		wanted = (session->wants & PFS_GATE_STATEMENTS) != 0;
+
+	pfs_answers_sum(arena, thread);
+	pfs_store(&thread->answered_epoch, epoch_of(changes));
+	pfs_store(&thread->answered_scope,
+			  (session->flags & PFS_RECORD_GLOBAL) == 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL);
+	for (uint32_t i = 0; i < PFS_ANSWERS; i++)
+	{
+		const PfsInstrument *instrument = pfs_statement_instrument(arena, pfs_answer_class(arena, i));
+
+		session->answers[i] = !wanted || !pfs_load(&instrument->enabled) ? PFS_ANSWER_UNWANTED
+			: pfs_load(&instrument->timed) ? PFS_ANSWER_TIMED : PFS_ANSWER_COUNTED;
+	}
+}
+
+/* What consumers and the thread's switches say of events that start or end now. */
+PFS_COLD void
+pfs_session_decide(PfsSession *session, uint64_t changes)
+{
+	uint32_t	gate = pfs_load(&session->arena->gate);
+	bool		history = pfs_load(&session->thread->history) != 0;
+	uint32_t	flags = (gate & PFS_WANTS(THREAD)) != 0 ? 0 : PFS_RECORD_GLOBAL;
+
+	pfs_clock_follow(session->arena);
+	if (history && (gate & PFS_WANTS(STATEMENTS_HISTORY)) != 0 &&
+		session->arena->sizes.statements_history > 0)
+		flags |= PFS_RECORD_HISTORY;
+	if (history && (gate & PFS_WANTS(STATEMENTS_HISTORY_LONG)) != 0 &&
+		session->arena->sizes.statements_history_long > 0)
+		flags |= PFS_RECORD_LONG;
+	session->flags = flags;
+	session->wants = pfs_load(&session->thread->instrumented) != 0 ? gate & PFS_BUILT : 0;
+	session->shows = (gate & PFS_WANTS(STATEMENTS_CURRENT)) != 0;
+	session->times_cpu = (gate & PFS_WANTS(STATEMENTS_CPU)) != 0;
+	if (pfs_host_switched != NULL)
+		pfs_host_switched(session);
+	if (session->busy || !pfs_enter_recording(session))
+		return;					/* a signal handler in the middle: it asks again each time */
+	decide_answers(session, changes);
+	session->decided = changes;
+	pfs_leave_recording(session);
+}
+
 /* --- a place in the journal --- */
-
-/* A free place of the stack, -1 = none. */
-static inline int32_t
-free_place(const PfsSession *session)
-{
-	for (uint32_t i = 0; i < PFS_LENGTH(session->free_places); i++)
-		if (pfs_likely(session->free_places[i] != 0))
-			return (int32_t) (64 * i) + __builtin_ctzll(session->free_places[i]);
-	return -1;
-}
-
-/* Gives the statement its place in the thread's stack, and so the memory for its record. */
-static inline void
-place_record(PfsSession *session, PfsStatement *statement)
-{
-	int32_t		place = pfs_unlikely(statement->silent) ? -1 : free_place(session);
-
-	statement->place = place;
-	statement->record = &statement->own_record;
-	if (pfs_unlikely(place < 0))
-		return;
-	session->free_places[place / 64] &= ~(UINT64_C(1) << place % 64);
-	statement->record = pfs_journal_records(session->arena, session->thread) + session->slot_of[place];
-}
 
 /* Takes the statement's slot out of the table: it may be written again. */
 static inline void
 hide(PfsSession *session, const PfsStatement *statement)
 {
-	if (statement->place >= 0)
-		pfs_store(&pfs_journal_open(session->arena, session->thread)[statement->place], PFS_NO_SLOT);
+	if (pfs_likely(statement->place >= 0))
+		pfs_store(&session->open_slots[statement->place], PFS_NO_SLOT);
 }
 
 /* The parent is the transaction if that began inside the parent statement, or if there is none. */
@@ -121,23 +145,24 @@ static inline void
 set_nesting(const PfsSession *session, PfsStatement *statement)
 {
 	PfsStatementRecord *record = statement->record;
-	const PfsTransaction *transaction = &session->transaction;
 	const PfsStatement *parent = statement->parent;
 	uint64_t	id = 0;
+	uint32_t	type = 0;
 
 	while (pfs_unlikely(parent != NULL) && !parent->recorded)
 		parent = parent->parent;
-	if (parent != NULL)
+	if (pfs_unlikely(parent != NULL))
 	{
 		id = parent->record->event_id;
-		pfs_store(&record->used, record->used | PFS_RECORD_IN_STATEMENT);
+		type = PFS_RECORD_IN_STATEMENT;
 	}
-	if (transaction->open && transaction->recorded && transaction->event->head.event_id > id)
+	if (session->transaction.event_id > id)
 	{
-		id = transaction->event->head.event_id;
-		pfs_store(&record->used, (record->used & ~PFS_RECORD_IN_STATEMENT) | PFS_RECORD_IN_TRANSACTION);
+		id = session->transaction.event_id;
+		type = PFS_RECORD_IN_TRANSACTION;
 	}
 	pfs_store(&record->nesting_event_id, id);
+	pfs_store(&record->used, record->used | type);
 }
 
 /* Gives the statement its event id.  The number is the first to be written: see pfs_journal_read_open. */
@@ -146,7 +171,7 @@ begin_event(PfsSession *session, PfsStatement *statement)
 {
 	uint64_t	id;
 
-	statement->recorded = session->shows && statement->place >= 0;
+	statement->recorded = session->shows && statement->place >= 0 && !statement->silent;
 	if (pfs_unlikely(!statement->recorded))
 		pfs_store(&statement->record->event_id, 0);
 	else if (pfs_unlikely(session->promised_event != 0) && statement->parent == NULL)
@@ -181,27 +206,39 @@ take_statement_id(PfsSession *session, bool top)
 	return id;
 }
 
+/* Those that make a row have places in the stack as long as there are some. */
+static PFS_COLD PfsStatement *
+take_unplaced(PfsSession *session)
+{
+	PfsStatement *statement = session->free_unplaced;
+
+	if (statement != NULL)
+		session->free_unplaced = statement->older;
+	else
+		pfs_lose(session->arena, PFS_LOSS_FRAMES);
+	return statement;
+}
+
 /* Adds it to the list of those that are open. */
 static inline PfsStatement *
-take_statement(PfsSession *session)
+take_statement(PfsSession *session, bool silent)
 {
 	PfsStatement *statement;
 
 	if (pfs_unlikely(session->slots_of != session->thread->thread_id))
 		take_over_journal(session);
 	statement = session->free;
-	if (pfs_unlikely(statement == NULL || !pfs_thread_has_statements(session->arena, session->thread)))
-	{
-		pfs_lose(session->arena, PFS_LOSS_FRAMES);
+	if (pfs_unlikely(statement == NULL || silent))
+		statement = take_unplaced(session);
+	else
+		session->free = statement->older;
+	if (pfs_unlikely(statement == NULL))
 		return NULL;
-	}
-	session->free = statement->older;
 	statement->older = session->newest;
 	statement->newer = NULL;
 	if (session->newest != NULL)
 		session->newest->newer = statement;
 	session->newest = statement;
-	session->open++;
 	return statement;
 }
 
@@ -222,13 +259,19 @@ pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class, ui
 	return pfs_load(&instrument->enabled) != 0;
 }
 
+static PFS_COLD void
+begin_nested(PfsStatement *statement, PfsStatement *parent)
+{
+	parent->children++;
+	pfs_store(&statement->record->level, (uint16_t) (parent->record->level + 1));
+}
+
 PFS_HOT PfsStatement *
 pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silent, PfsStatement *parent,
 					PfsTicks start)
 {
-	PfsStatement *statement = take_statement(session);
+	PfsStatement *statement = take_statement(session, silent);
 	PfsStatementRecord *record;
-	uint64_t	changes = pfs_session_decided(session);
 
 	if (pfs_unlikely(statement == NULL))
 		return NULL;
@@ -238,12 +281,9 @@ pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silen
 	statement->parent = parent;
 	statement->since = start;
 	statement->waits.used = statement->waits.last = 0;
-	if (pfs_unlikely(session->times_cpu))
-		statement->cpu = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	place_record(session, statement);
 	record = statement->record;
 	begin_event(session, statement);
-	pfs_store(&record->epoch, epoch_of(changes));
+	pfs_store(&record->epoch, epoch_of(session->decided));
 	pfs_store(&record->start, start);
 	pfs_store(&record->statement_id, take_statement_id(session, parent == NULL));
 	memcpy(&record->query_id, template, sizeof(*template));
@@ -251,12 +291,11 @@ pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silen
 	pfs_store(&record->role, session->role);
 	pfs_store(&record->text_length, 0);
 	if (pfs_unlikely(parent != NULL))
-	{
-		parent->children++;
-		pfs_store(&record->level, (uint16_t) (parent->record->level + 1));
-	}
+		begin_nested(statement, parent);
 	if (pfs_likely(statement->recorded))
 		set_nesting(session, statement);
+	if (pfs_unlikely(session->times_cpu))
+		statement->cpu = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (pfs_unlikely(session->waits.used > 0) && parent == NULL)
 		pfs_wait_adopt(session, statement);
 	return statement;
@@ -439,8 +478,7 @@ PFS_HOT void
 pfs_statement_publish(PfsSession *session, PfsStatement *statement)
 {
 	if (statement->recorded)
-		pfs_store_release(&pfs_journal_open(session->arena, session->thread)[statement->place],
-						  session->slot_of[statement->place]);
+		pfs_store_release(&session->open_slots[statement->place], statement->slot);
 }
 
 bool
@@ -510,34 +548,29 @@ adopt_children(PfsSession *session, PfsStatement *statement)
 static inline void
 release(PfsSession *session, PfsStatement *statement)
 {
-	if (pfs_likely(statement->place >= 0))
-		session->free_places[statement->place / 64] |= UINT64_C(1) << statement->place % 64;
 	statement->in_use = false;
-	session->open--;
 	if (session->running == statement)
 		session->running = statement->parent;
 	if (pfs_unlikely(statement->children > 0))
 		adopt_children(session, statement);
 	if (statement->parent != NULL)
 		statement->parent->children--;
-	if (statement->newer != NULL)
+	if (pfs_unlikely(statement->newer != NULL))
 		statement->newer->older = statement->older;
 	else
 		session->newest = statement->older;
 	if (statement->older != NULL)
 		statement->older->newer = statement->newer;
 	if (pfs_likely(!statement->held))
-		pfs_statement_let_go(session, statement);
+		let_go(session, statement);
 }
 
 void
 pfs_statement_let_go(PfsSession *session, PfsStatement *statement)
 {
 	statement->held = false;
-	if (statement->in_use)
-		return;
-	statement->older = session->free;
-	session->free = statement;
+	if (!statement->in_use)
+		let_go(session, statement);
 }
 
 void
@@ -559,18 +592,19 @@ append(PfsSession *session, PfsStatement *statement)
 	PfsArena   *arena = session->arena;
 	PfsThread  *thread = session->thread;
 	uint64_t	number = pfs_load(&thread->ended) + 1;
-	uint16_t   *place = &pfs_journal_order(arena, thread)[number & (arena->journal_ring - 1)];
+	uint16_t   *place = &session->order[number & session->ring_mask];
 	uint32_t	oldest = pfs_load(place);
 
 	if (pfs_unlikely(oldest >= pfs_journal_slots(arena)))
 		oldest = arena->sizes.statement_stack;	/* damaged */
 	if (pfs_likely(statement->place >= 0))
 	{
-		pfs_store(place, session->slot_of[statement->place]);
-		session->slot_of[statement->place] = (uint16_t) oldest;
+		pfs_store(place, statement->slot);
+		statement->slot = (uint16_t) oldest;
+		statement->record = session->records + oldest;
 	}
 	else
-		pfs_record_copy(pfs_journal_records(arena, thread) + oldest, statement->record);
+		pfs_record_copy(session->records + oldest, statement->record);
 	pfs_store_release(&thread->ended, number);
 	hide(session, statement);
 	/* whatever is written to the slot of the oldest comes after its number is gone */
@@ -607,35 +641,51 @@ end_without_row(PfsSession *session, const PfsStatement *statement)
 	return true;
 }
 
-PFS_HOT void
+static PFS_COLD void
+end_cpu(PfsStatement *statement)
+{
+	if (statement->since != 0)
+		turn_cpu(statement);
+	pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, pfs_ns_to_ticks(statement->cpu));
+}
+
+#define HISTORIES (PFS_RECORD_HISTORY | PFS_RECORD_LONG)
+
+PFS_HOT PfsTicks
 pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 {
 	PfsThread  *thread = session->thread;
 	PfsStatementRecord *record = statement->record;
-	uint32_t	epoch = epoch_of(pfs_session_decided(session));
+	uint64_t	changes = pfs_session_decided(session);
+	PfsTicks	wait = statement->spent;
 
 	if (pfs_likely(statement->since != 0))
-		pfs_statement_pause(statement, end);
-	pfs_store(&record->end, statement->paused_at);
-	/* ended within one tick: still a timed event */
-	pfs_store(&record->wait, (record->used & PFS_RECORD_TIMED) == 0 ? 0
-			  : pfs_max(statement->spent, (PfsTicks) 1));
+	{
+		wait += pfs_likely(end > statement->since) ? end - statement->since : 0;
+		end = pfs_max(end, record->start);
+	}
+	else
+		end = statement->paused_at;
 	if (pfs_unlikely(statement->cpu != 0))
-		pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, pfs_ns_to_ticks(statement->cpu));
+		end_cpu(statement);
+	pfs_store(&record->end, end);
+	/* ended within one tick: still a timed event */
+	pfs_store(&record->wait, pfs_unlikely((record->used & PFS_RECORD_TIMED) == 0) ? 0
+			  : pfs_max(wait, (PfsTicks) 1));
 	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
-	pfs_store(&record->epoch, epoch);
-	if (pfs_unlikely(((record->used ^ session->flags) & (PFS_RECORD_HISTORY | PFS_RECORD_LONG)) != 0))
-		pfs_store(&record->used, (record->used & ~(PFS_RECORD_HISTORY | PFS_RECORD_LONG)) |
-				  (session->flags & (PFS_RECORD_HISTORY | PFS_RECORD_LONG)));
+	pfs_store(&record->epoch, epoch_of(changes));
+	if (pfs_unlikely(((record->used ^ session->flags) & HISTORIES) != 0))
+		pfs_store(&record->used, (record->used & ~HISTORIES) | (session->flags & HISTORIES));
 	if (pfs_unlikely(statement->waits.used > 0))
 		hand_over_waits(session, statement);
-	if (pfs_unlikely(record->digest == PFS_DIGEST_OTHERS && record->query_id != 0 && !statement->silent))
+	if (pfs_unlikely(record->digest == PFS_DIGEST_OTHERS) && record->query_id != 0 && !statement->silent)
 		pfs_lose(session->arena, PFS_LOSS_DIGEST);
 	if (pfs_likely(statement->recorded) || !end_without_row(session, statement))
 		append(session, statement);
 	release(session, statement);
 	if (pfs_unlikely(pfs_load(&thread->ended) - pfs_load(&thread->summed) >= PFS_UNSUMMED))
 		pfs_statement_sum(session);
+	return end;
 }
 
 __attribute__((noinline)) void
@@ -643,6 +693,7 @@ pfs_statement_sum(PfsSession *session)
 {
 	if (!pfs_enter_recording(session))
 		return;
+	pfs_clock_look(session->arena, pfs_now());
 	pfs_sum_journal(session->arena, session->thread, &session->statements_long);
 	session->summed_text = pfs_load(&session->thread->text_next);
 	pfs_leave_recording(session);
@@ -694,30 +745,6 @@ pfs_answers_sum(PfsArena *arena, PfsThread *thread)
 		pfs_store(&thread->answered[i], 0);
 		pfs_seq_write_end(&cell->head.seq);
 	}
-}
-
-PFS_COLD void
-pfs_answers_decide(PfsSession *session, uint64_t changes)
-{
-	PfsArena   *arena = session->arena;
-	PfsThread  *thread = session->thread;
-	uint32_t	gate = pfs_load(&arena->gate);
-	bool		wanted = pfs_wants(session, PFS_GATE_STATEMENTS);
-
-	if (!pfs_enter_recording(session))
-		return;
-	session->answers_decided = changes;
-	pfs_answers_sum(arena, thread);
-	pfs_store(&thread->answered_epoch, epoch_of(changes));
-	pfs_store(&thread->answered_scope, (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL);
-	for (uint32_t i = 0; i < PFS_ANSWERS; i++)
-	{
-		const PfsInstrument *instrument = pfs_statement_instrument(arena, pfs_answer_class(arena, i));
-
-		session->answers[i] = !wanted || !pfs_load(&instrument->enabled) ? PFS_ANSWER_UNWANTED
-			: pfs_load(&instrument->timed) ? PFS_ANSWER_TIMED : PFS_ANSWER_COUNTED;
-	}
-	pfs_leave_recording(session);
 }
 
 void

@@ -39,12 +39,13 @@ typedef struct PfsWaitTotals
 
 typedef struct PfsStatement
 {
-	PfsStatementRecord *record; /* in the journal, or own_record when the stack is full */
+	PFS_ALIGNED PfsStatementRecord *record; /* in the journal, or own_record when the stack is full */
 	struct PfsStatement *parent;	/* statement that was running when this one started */
 	struct PfsStatement *older; /* of the open ones; of the free ones: the next */
 	struct PfsStatement *newer;
 	PfsTicks	since;			/* it runs since then; 0 = it does not: a suspended cursor */
-	int32_t		place;			/* in the thread's stack, -1 = none */
+	int16_t		place;			/* in the thread's stack, -1 = none */
+	uint16_t	slot;			/* of the journal: for the next record at this place */
 	int32_t		host_level;		/* transaction nesting level at open */
 	int32_t		host_enter_level;	/* and when it last went on stage */
 	uint8_t		in_use;
@@ -78,6 +79,7 @@ typedef struct PfsTransaction
 {
 	PfsTransactionEvent *event; /* in the thread's slot, or own_event when it makes no row */
 	PfsTransactionEvent own_event;
+	uint64_t	event_id;		/* 0 = none is open that makes a row */
 	bool		open;
 	bool		recorded;
 	PfsScope	scope;
@@ -138,15 +140,21 @@ typedef struct PfsSession
 {
 	PfsArena   *arena;
 	PfsThread  *thread;			/* NULL = not attached: nothing is recorded */
-	uint64_t	decided;		/* arena->changes for which the next two are right; 0 = for none */
+	uint64_t	decided;		/* arena->changes for which these are right; 0 = for none */
+	uint32_t	wants;			/* PFS_GATE_* */
 	uint32_t	flags;			/* PFS_RECORD_* of the statements that start now */
 	bool		shows;			/* they make rows */
 	bool		times_cpu;		/* and their processor time is taken */
+	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
 	PfsStatement *running;		/* innermost statement on stage */
 	PfsStatement *top;			/* the host's: top-level statement while none is running, or NULL */
 	PfsStatement *newest;		/* of the open ones */
-	PfsStatement *free;
-	uint32_t	open;			/* statements open */
+	PfsStatement *free;			/* with a place in the stack ... */
+	PfsStatement *free_unplaced;	/* ... and without */
+	PfsStatementRecord *records;	/* of the journal, with order and open as there */
+	uint16_t   *order;
+	uint16_t   *open_slots;
+	uint32_t	ring_mask;
 	PfsRef		schema;			/* name of the present one, and ... */
 	uint32_t	role;			/* ... the present role: the host's, for statements that start */
 	uint64_t	oldest_text;	/* no open statement's text stands before this position */
@@ -164,11 +172,7 @@ typedef struct PfsSession
 	PfsWaitHot	hot[PFS_WAITS_HOT];
 	PfsRowsHot	rows;
 	PfsTransaction transaction;
-	uint64_t	answers_decided;	/* arena->changes for which the next is right */
-	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
 	uint64_t	slots_of;		/* thread id that all this belongs to */
-	uint64_t	free_places[PFS_STACK_MAX / 64];	/* bits */
-	uint16_t	slot_of[PFS_STACK_MAX]; /* slot for the next record at a place */
 	PfsStatement statement[PFS_OPEN_STATEMENTS];
 } PfsSession;
 
@@ -200,13 +204,30 @@ typedef struct PfsSession
 #endif
 #define PFS_BUILT (PFS_BUILT_STATEMENTS | PFS_BUILT_TRANSACTIONS | PFS_BUILT_ERRORS | PFS_BUILT_WAITS)
 
-/* Is anything of these classes (PFS_GATE_*) wanted from this session?  One load where nothing is. */
-static inline bool
-pfs_wants(const PfsSession *session, uint32_t classes)
+/* The host's, called when switches have changed, maybe in a signal handler; may be NULL. */
+extern void (*pfs_host_switched) (PfsSession *session);
+
+/* Arena's changes, of which the session knows what they mean for it. */
+extern void pfs_session_decide(PfsSession *session, uint64_t changes);
+
+static inline uint64_t
+pfs_session_decided(PfsSession *session)
 {
-	return (classes & PFS_BUILT) != 0 && session->thread != NULL &&
-		(pfs_load(&session->arena->gate) & classes & PFS_BUILT) != 0 &&
-		pfs_load(&session->thread->instrumented) != 0;
+	uint64_t	changes = pfs_load_acquire(&session->arena->changes);
+
+	if (pfs_unlikely(changes != session->decided))
+		pfs_session_decide(session, changes);
+	return changes;
+}
+
+/* Is anything of these classes (PFS_GATE_*) wanted from this session? */
+static inline bool
+pfs_wants(PfsSession *session, uint32_t classes)
+{
+	if ((classes & PFS_BUILT) == 0 || session->thread == NULL)
+		return false;
+	(void) pfs_session_decided(session);
+	return (session->wants & classes) != 0;
 }
 
 /* Recording must not be entered twice, e.g. from a signal handler: what comes second is counted. */
@@ -247,26 +268,13 @@ typedef struct PfsTemplate
 _Static_assert(offsetof(PfsStatementRecord, used) - offsetof(PfsStatementRecord, query_id) ==
 			   offsetof(PfsTemplate, used), "copied at once");
 
-/* Arena's changes, of which the session knows what they mean for statements. */
-extern void pfs_session_decide(PfsSession *session, uint64_t changes);
-
-static inline uint64_t
-pfs_session_decided(PfsSession *session)
-{
-	uint64_t	changes = pfs_load_acquire(&session->arena->changes);
-
-	if (pfs_unlikely(changes != session->decided))
-		pfs_session_decide(session, changes);
-	return changes;
-}
-
 /* Fills in the template of a statement of this class.  False: the class is off. */
 extern bool pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class,
 							  uint64_t query_id, uint32_t digest);
 
 /*
- * Starts a statement at this time, in this parent or in none.  NULL when too many are open.  The
- * statement runs, but is not yet session->running.  silent: its class is off; it makes no record, and is
+ * Starts a statement at this time, in this parent or in none, by a template that is good now.  NULL when too
+ * many are open.  The statement runs, but is not yet session->running.  silent: its class is off; it makes no record, and is
  * only there so that what it executes is known to be nested, and what ends it not to be another's.
  */
 extern PfsStatement *pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silent,
@@ -347,8 +355,8 @@ pfs_statement_count(PfsStatement *statement, PfsCounter counter, uint64_t value)
 extern void pfs_statement_resume(PfsStatement *statement, PfsTicks now);
 extern void pfs_statement_pause(PfsStatement *statement, PfsTicks now);
 
-/* Ends the statement.  It ran until then, or if it does not run until it paused. */
-extern void pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end);
+/* Ends the statement.  It ran until then, or if it does not run until it paused: returns when that was. */
+extern PfsTicks pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end);
 
 /* The host does not refer to an ended statement any more. */
 extern void pfs_statement_let_go(PfsSession *session, PfsStatement *statement);
@@ -364,17 +372,12 @@ extern void pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wa
  * host at start): a plain increment in the thread's first line.  The counts move to their cells when
  * statements are summed, and when a switch changes.
  */
-extern void pfs_answers_decide(PfsSession *session, uint64_t changes);
 extern void pfs_answers_sum(PfsArena *arena, PfsThread *thread);
 
-/* False: the class is timed, and the caller tallies it. */
+/* False: the class is timed, and the caller tallies it.  By what was wanted when pfs_wants was asked last. */
 static inline bool
 pfs_answer(PfsSession *session, uint32_t answer)
 {
-	uint64_t	changes = pfs_load_acquire(&session->arena->changes);
-
-	if (pfs_unlikely(changes != session->answers_decided))
-		pfs_answers_decide(session, changes);
 	if (pfs_likely(session->answers[answer] == PFS_ANSWER_COUNTED))
 		pfs_add(&session->thread->answered[answer], 1);
 	return pfs_likely(session->answers[answer] != PFS_ANSWER_TIMED);

@@ -22,128 +22,141 @@ pfs_statement_stat_add_record(PfsStatementStat *stat, const PfsStatementRecord *
 		pfs_add(&stat->counter[PFS_COUNTER_ERRORS], 1);
 }
 
-/* Do two records go to the same cells? */
+/* Where records of one kind, one after the other, are added: the cells are open for writing meanwhile. */
+typedef struct Run
+{
+	uint64_t	query_id;
+	uint64_t	first;			/* number of the first record, 0 = not in the journal */
+	uint32_t	digest;
+	uint32_t	digest_generation;
+	uint32_t	epoch;
+	uint32_t	class;
+	uint32_t	flags;			/* PFS_RECORD_* */
+	PfsStatementCell *cell;		/* of the class */
+	uint64_t   *histogram;		/* the thread's; NULL: not timed */
+	bool		digest_histogram;
+	PfsDigestRun of_digest;
+	PfsStatementCell nowhere;
+} Run;
+
+#define RUN_FLAGS (PFS_RECORD_GLOBAL | PFS_RECORD_TIMED)
+
 static inline bool
-goes_with(const PfsStatementSum *sum, const PfsStatementRecord *record)
+goes_with(const Run *run, const PfsStatementRecord *record)
 {
-	return record->digest == sum->digest && record->query_id == sum->query_id &&
-		record->class == sum->class && record->epoch == sum->epoch &&
-		record->digest_generation == sum->digest_generation &&
-		((record->used ^ sum->flags) & (PFS_RECORD_GLOBAL | PFS_RECORD_TIMED)) == 0;
+	return record->query_id == run->query_id && record->digest == run->digest &&
+		record->digest_generation == run->digest_generation && record->epoch == run->epoch &&
+		record->class == run->class && ((record->used ^ run->flags) & RUN_FLAGS) == 0;
 }
 
-static void
-begin_sum(PfsStatementSum *sum, const PfsStatementRecord *record)
+/* There is no room for a cell: the first one has been counted. */
+static PFS_COLD PfsStatementCell *
+no_cell(Run *run)
 {
-	sum->query_id = record->query_id;
-	sum->digest = record->digest;
-	sum->digest_generation = record->digest_generation;
-	sum->epoch = record->epoch;
-	sum->class = record->class;
-	sum->flags = record->used;
-	sum->used = 0;
-	sum->count = 0;
-	sum->timer = (PfsTimerStat) {0};
-	sum->last_seen = 0;
-	sum->slowest = 0;
+	memset(&run->nowhere, 0, sizeof(run->nowhere));
+	return &run->nowhere;
 }
 
-static inline __attribute__((always_inline)) void
-add_record(PfsStatementSum *sum, const PfsStatementRecord *record, uint64_t number)
+static inline void
+begin_run(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, uint64_t number)
 {
-	uint32_t	used = record->used & PFS_USED_MASK;
-
-	PfsTicks	wait = record->wait;
-
-	for (uint32_t left = used; left != 0; left &= left - 1)
-	{
-		int			i = __builtin_ctz(left);
-
-		sum->counter[i] = record->counter[i] + ((sum->used >> i & 1) != 0 ? sum->counter[i] : 0);
-	}
-	sum->used |= used;
-	if (pfs_unlikely((record->used & PFS_RECORD_FAILED) != 0))
-	{
-		if ((sum->used & 1u << PFS_COUNTER_ERRORS) == 0)
-			sum->counter[PFS_COUNTER_ERRORS] = 0;
-		sum->counter[PFS_COUNTER_ERRORS]++;
-		sum->used |= 1u << PFS_COUNTER_ERRORS;
-	}
-	if ((wait > sum->slowest_wait || sum->slowest == 0) && record->text_length > 0)
-	{
-		sum->slowest = number;
-		sum->slowest_wait = record->wait;
-		sum->slowest_end = record->end;
-	}
-	sum->timer.count++;
-	if (wait != 0)
-	{
-		sum->timer.sum += wait;
-		sum->timer.min_inverted = pfs_max(sum->timer.min_inverted, UINT64_MAX - wait);
-		sum->timer.max = pfs_max(sum->timer.max, wait);
-	}
-	sum->bucket[sum->count++] = (uint16_t) pfs_bucket_of(record->wait);
-	sum->last_seen = pfs_max(sum->last_seen, record->end);	/* it may have paused since */
-	sum->last = number;
-}
-
-/* The thread's cell of the sum's class and its histogram. */
-static void
-add_to_class(PfsArena *arena, PfsThread *thread, const PfsStatementSum *sum)
-{
-	uint32_t	class = sum->class < arena->sizes.statement_classes ? sum->class : 0;
-	PfsScope	scope = (sum->flags & PFS_RECORD_GLOBAL) != 0 ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD;
+	uint32_t	class = record->class < arena->sizes.statement_classes ? record->class : 0;
+	PfsScope	scope = (record->used & PFS_RECORD_GLOBAL) != 0 ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD;
 	PfsStatementCell *cell = pfs_cell_at(arena, thread, scope, PFS_FAMILY_STATEMENTS, class,
-										 sizeof(*cell), sum->epoch);
-	uint64_t   *histogram;
+										 sizeof(*cell), record->epoch);
 
-	if (pfs_likely(cell != NULL))
-	{
-		pfs_seq_write_begin(&cell->head.seq);
-		pfs_statement_stat_add(&cell->stat, &sum->timer, sum->counter, sum->used);
-		if (sum->last != 0)
-			pfs_store(&cell->head.last, sum->last);
-		pfs_seq_write_end(&cell->head.seq);
-	}
-	else						/* one has been counted */
-		pfs_add_shared(&arena->loss[PFS_LOSS_CELLS], sum->count - 1);
-	if ((sum->flags & PFS_RECORD_TIMED) == 0)
+	run->query_id = record->query_id;
+	run->first = number;
+	run->digest = record->digest;
+	run->digest_generation = record->digest_generation;
+	run->epoch = record->epoch;
+	run->class = record->class;
+	run->flags = record->used;
+	run->histogram = NULL;
+	if (pfs_unlikely(cell == NULL))
+		cell = no_cell(run);
+	run->cell = cell;
+	pfs_digest_open(arena, thread, record, &run->of_digest);
+	pfs_seq_write_begin(&cell->head.seq);
+	if (pfs_unlikely((record->used & PFS_RECORD_TIMED) == 0))
 		return;
 	pfs_seq_write_begin(&thread->histogram_seq);
-	histogram = pfs_histogram_cell(arena, thread, sum->epoch);
-	for (uint32_t i = 0; i < sum->count; i++)
-		pfs_add(&histogram[sum->bucket[i]], 1);
-	if (sum->last != 0)
-		pfs_store(&thread->histogram_last, sum->last);
-	pfs_seq_write_end(&thread->histogram_seq);
+	run->histogram = pfs_histogram_cell(arena, thread, record->epoch);
+	run->digest_histogram = record->epoch >= pfs_load(&arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]);
 }
 
-/*
- * Number of the record that may be worth a sample of its digest, 0 = none.  Of an owner that is killed here some
- * may be missing then, but none is added again.
- */
-static uint64_t
-add_sum(PfsArena *arena, PfsThread *thread, const PfsStatementSum *sum)
+/* last: 0 = the record is not in the journal. */
+static inline void
+end_run(PfsArena *arena, PfsThread *thread, Run *run, uint64_t last)
 {
-	bool		sample;
+	uint64_t	count = last == 0 ? 1 : last - run->first + 1;
 
-	if (sum->last != 0)
-		pfs_store(&thread->summing, sum->last);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	add_to_class(arena, thread, sum);
-	sample = sum->digest != PFS_DIGEST_NONE && pfs_digest_add(arena, thread, sum);
-	if (sum->last != 0)
-		pfs_store_release(&thread->summed, sum->last);
-	return sample ? sum->slowest : 0;
+	if (pfs_unlikely(run->cell == &run->nowhere))
+		pfs_add_shared(&arena->loss[PFS_LOSS_CELLS], count - 1);
+	if (last != 0)
+	{
+		pfs_store(&run->cell->head.last, last);
+		pfs_store(&thread->histogram_last, last);
+	}
+	if (run->histogram != NULL)
+		pfs_seq_write_end(&thread->histogram_seq);
+	pfs_seq_write_end(&run->cell->head.seq);
+	pfs_digest_close(arena, thread, &run->of_digest, last, count);
+	if (last != 0)
+		pfs_store_release(&thread->summed, last);
+}
+
+/* True: its text may be worth a sample. */
+static inline __attribute__((always_inline)) bool
+add_record(PfsArena *arena, Run *run, const PfsStatementRecord *record)
+{
+	PfsDigestCell *cell = run->of_digest.cell;
+	uint32_t	used = record->used;
+	PfsTicks	wait = record->wait;
+
+	pfs_statement_stat_add(&run->cell->stat, &cell->stat, wait, record->counter, used & PFS_USED_MASK);
+	if (pfs_unlikely((used & PFS_RECORD_FAILED) != 0))
+	{
+		pfs_add(&run->cell->stat.counter[PFS_COUNTER_ERRORS], 1);
+		pfs_add(&cell->stat.counter[PFS_COUNTER_ERRORS], 1);
+	}
+	if (pfs_likely(run->histogram != NULL))
+	{
+		unsigned	bucket = pfs_bucket_of(wait);
+
+		pfs_add(&run->histogram[bucket], 1);
+		if (pfs_likely(run->digest_histogram))
+			pfs_digest_count(arena, cell, bucket);
+	}
+	if (pfs_likely(record->end > pfs_load(&cell->last_seen)))	/* it may have paused since */
+		pfs_store(&cell->last_seen, record->end);
+	return pfs_unlikely(pfs_digest_may_sample(cell, wait, record->end)) && record->text_length > 0;
+}
+
+/* Numbers of records whose texts may be samples. */
+typedef struct Samples
+{
+	uint32_t	count;
+	uint64_t	number[PFS_UNSUMMED];
+} Samples;
+
+static PFS_COLD void
+note_sample(const PfsArena *arena, const PfsDigestRun *run, const PfsStatementRecord *record, uint64_t number,
+			Samples *samples)
+{
+	if (!run->samples || samples->count == PFS_UNSUMMED)
+		return;
+	pfs_digest_sampled(arena, run->cell, record->wait, record->end);
+	samples->number[samples->count++] = number;
 }
 
 /* Keeps texts as samples: a look at shared rows, and maybe memory of the pool. */
 static void
-keep_samples(PfsArena *arena, PfsThread *thread, const uint64_t *sample, uint32_t count)
+keep_samples(PfsArena *arena, PfsThread *thread, const Samples *samples)
 {
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < samples->count; i++)
 	{
-		const PfsStatementRecord *record = pfs_journal_record(arena, thread, sample[i]);
+		const PfsStatementRecord *record = pfs_journal_record(arena, thread, samples->number[i]);
 		uint32_t	length = pfs_journal_text_left(arena, thread, record->text, record->text_length,
 												   arena->sizes.sql_text_length);
 
@@ -169,51 +182,58 @@ void
 pfs_sum_record(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *record,
 			   PfsLongClaims *long_history)
 {
-	PfsStatementSum sum;
+	Run			run;
 
 	pfs_sum_older(arena, thread, record->epoch, long_history);
-	begin_sum(&sum, record);
-	add_record(&sum, record, 0);
-	(void) add_sum(arena, thread, &sum);
+	begin_run(arena, thread, &run, record, 0);
+	(void) add_record(arena, &run, record);
+	end_run(arena, thread, &run, 0);
 }
 
 void
 pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 {
+	const uint16_t *order = pfs_journal_order(arena, thread);
+	const PfsStatementRecord *records = pfs_journal_records(arena, thread);
+	uint32_t	slots = pfs_journal_slots(arena),
+				mask = arena->journal_ring - 1;
 	uint64_t	number = pfs_max(pfs_load(&thread->summed), pfs_load(&thread->summing));
 	uint64_t	ended = pfs_load(&thread->ended);
-	uint64_t	sample[PFS_UNSUMMED];
-	uint32_t	samples = 0;
-	PfsStatementSum sum;
+	Samples		samples = {.count = 0};
+	Run			run;
+	bool		runs = false;
 
 	pfs_answers_sum(arena, thread);
 	if (!pfs_thread_has_statements(arena, thread) || pfs_load(&thread->summed) >= ended)
 		return;
 	number = pfs_max(number, ended - pfs_min(ended, (uint64_t) arena->journal_ring));	/* damaged */
-	sum.count = 0;
 	while (number++ < ended)	/* none, if a predecessor was killed at its end */
 	{
-		const PfsStatementRecord *record = pfs_journal_record(arena, thread, number);
+		uint32_t	slot = pfs_load(&order[number & mask]);
+		const PfsStatementRecord *record = &records[slot < slots ? slot : 0];
 
-		if (sum.count > 0 && (sum.count == PFS_UNSUMMED || !goes_with(&sum, record)))
+		if (!runs || !goes_with(&run, record))
 		{
-			uint64_t	slowest = add_sum(arena, thread, &sum);
-
-			if (pfs_unlikely(slowest != 0) && samples < PFS_UNSUMMED)
-				sample[samples++] = slowest;
-			sum.count = 0;
+			if (runs)
+				end_run(arena, thread, &run, number - 1);
+			begin_run(arena, thread, &run, record, number);
+			runs = true;
 		}
-		if (sum.count == 0)
-			begin_sum(&sum, record);
-		add_record(&sum, record, number);
+		/*
+		 * Of an owner that is killed from here on this one may be missing, or be there in part, but it is not
+		 * added again.
+		 */
+		pfs_store(&thread->summing, number);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		if (pfs_unlikely(add_record(arena, &run, record)))
+			note_sample(arena, &run.of_digest, record, number, &samples);
 		if (pfs_unlikely((record->used & PFS_RECORD_LONG) != 0) && long_history != NULL &&
 			record->event_id != 0 && arena->sizes.statements_history_long > 0)
 			pfs_history_statement(arena, thread, long_history, record);
 	}
-	number = sum.count > 0 ? add_sum(arena, thread, &sum) : 0;
+	if (runs)
+		end_run(arena, thread, &run, ended);
 	pfs_store_release(&thread->summed, ended);
-	if (number != 0 && samples < PFS_UNSUMMED)
-		sample[samples++] = number;
-	if (pfs_unlikely(samples > 0))
-		keep_samples(arena, thread, sample, samples);
+	if (pfs_unlikely(samples.count > 0))
+		keep_samples(arena, thread, &samples);
 }

@@ -22,6 +22,7 @@ const PfsTable *const pfs_tables[] = {
 
 const PfsHostError *pfs_host_errors;
 const char *(*pfs_host_isolation_name) (unsigned isolation);
+uint64_t	(*pfs_host_transaction_id) (uint32_t slot, uint32_t pid);
 const char *(*pfs_host_connection_type) (unsigned type);
 void		(*pfs_host_lock_object) (const PfsWaitObject *lock, PfsHostObject *object);
 const char *(*pfs_host_relation_of_file) (const char *path);

@@ -147,6 +147,9 @@ typedef struct PfsHostError
 } PfsHostError;
 extern const PfsHostError *pfs_host_errors;
 extern const char *(*pfs_host_isolation_name) (unsigned isolation);
+
+/* Id of the transaction that a process runs now; 0 = none.  NULL: it stands in the event. */
+extern uint64_t (*pfs_host_transaction_id) (uint32_t slot, uint32_t pid);
 extern const char *(*pfs_host_connection_type) (unsigned type);
 
 /*

@@ -537,6 +537,21 @@ read_transaction(PfsArena *arena, PfsThread *thread, uint32_t age, PfsTransactio
 	return false;
 }
 
+/* The id of one that runs is asked for, if it still runs then: recording it would cost each statement. */
+static void
+find_transaction_id(PfsArena *arena, PfsThread *thread, uint32_t slot, PfsTransactionEvent *event)
+{
+	PfsTransactionEvent later;
+	uint64_t	id;
+
+	if (pfs_host_transaction_id == NULL || event->outcome != PFS_TRANSACTION_ACTIVE)
+		return;
+	id = pfs_host_transaction_id(slot, pfs_load(&thread->owner));
+	if (read_transaction(arena, thread, 0, &later) && later.head.event_id == event->head.event_id &&
+		later.outcome == PFS_TRANSACTION_ACTIVE)
+		event->trx_id = id;
+}
+
 static void
 transactions_scan(PfsScan *scan)
 {
@@ -558,8 +573,10 @@ transactions_scan(PfsScan *scan)
 			continue;
 		if (scan->table->argument == TABLE_CURRENT)
 		{
-			if (read_transaction(arena, thread, 0, &copy) &&
-				is_row(scan, &copy.head, PFS_RESET_TRANSACTIONS_CURRENT))
+			if (!read_transaction(arena, thread, 0, &copy))
+				continue;
+			find_transaction_id(arena, thread, slot, &copy);
+			if (is_row(scan, &copy.head, PFS_RESET_TRANSACTIONS_CURRENT))
 				emit_transaction(scan, &copy);
 			continue;
 		}

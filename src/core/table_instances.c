@@ -207,7 +207,7 @@ fill_socket(PfsScan *scan, PfsThread *thread, SocketRow *row, ThreadCopy *copy)
 	row->fd = (uint32_t) socket->fd;
 	row->address = pfs_text_of_string(socket->address);
 	row->port = socket->port;
-	row->state = pfs_text_of_string(socket->idle ? "IDLE" : "ACTIVE");
+	row->state = pfs_text_of_string(pfs_load(&thread->state) != PFS_THREAD_ACTIVE ? "IDLE" : "ACTIVE");
 	if (socket->epoch >= pfs_load(&arena->reset_of[PFS_RESET_SOCKETS]))
 		row->io.stat = socket->stat;
 	row->io.all = pfs_io_stat_total(&row->io.stat);

@@ -83,8 +83,7 @@ typedef struct PfsSocket
 	int32_t		fd;
 	uint32_t	epoch;			/* as in a cell, of the statistics */
 	uint16_t	port;
-	uint8_t		idle;			/* waits for the client's next command */
-	uint8_t		spare;
+	uint8_t		spare[2];
 	char		address[48];
 	PfsIoStat	stat;
 } PfsSocket;

@@ -62,6 +62,7 @@ pfs_transaction_open(PfsSession *session, PfsTicks start)
 								   (arena->sizes.transactions_history + 1));
 
 	transaction->open = true;
+	transaction->event_id = 0;
 	transaction->scope = (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL;
 	transaction->recorded = (gate & PFS_WANTS(TRANSACTIONS_CURRENT)) != 0 &&
 		pfs_enter_recording(session);
@@ -74,7 +75,8 @@ pfs_transaction_open(PfsSession *session, PfsTicks start)
 	transaction->event = pfs_thread_transaction(arena, thread, slot);
 	pfs_seq_write_begin(&thread->seq);
 	fill_event(session, transaction->event, start);
-	pfs_store(&transaction->event->head.event_id, pfs_next_number(&thread->event_id));
+	transaction->event_id = pfs_next_number(&thread->event_id);
+	pfs_store(&transaction->event->head.event_id, transaction->event_id);
 	set_nesting(session, &transaction->event->head);
 	pfs_store(&thread->transaction_shown, slot);
 	pfs_seq_write_end(&thread->seq);
@@ -103,6 +105,7 @@ pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks
 	PfsTransactionStat *stat;
 
 	transaction->open = false;
+	transaction->event_id = 0;
 	if (!pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&thread->seq);

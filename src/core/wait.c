@@ -343,6 +343,21 @@ pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
 	pfs_leave_recording(session);
 }
 
+PFS_HOT void
+pfs_wait_add(PfsSession *session, uint32_t wait, PfsTicks ticks)
+{
+	PfsWaitCell *cell;
+
+	if (!pfs_enter_recording(session))
+		return;
+	pfs_seq_write_begin(&session->thread->seq);
+	cell = cell_of(session, wait);
+	if (pfs_likely(cell != NULL))
+		pfs_timer_stat_add(&cell->stat, ticks);
+	pfs_seq_write_end(&session->thread->seq);
+	pfs_leave_recording(session);
+}
+
 void
 pfs_wait_drop(PfsSession *session, PfsWait *wait)
 {

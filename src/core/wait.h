@@ -114,6 +114,9 @@ pfs_wait_begin(PfsSession *session, PfsWait *wait, PfsTicks now)
 /* It is over.  end = 0: read the clock if it is timed.  bytes: -1 = none; rows for tables. */
 extern void pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes);
 
+/* The same of a wait that makes no row, and is no statement's. */
+extern void pfs_wait_add(PfsSession *session, uint32_t wait, PfsTicks ticks);
+
 /* It never was: its row disappears, nothing counts. */
 extern void pfs_wait_drop(PfsSession *session, PfsWait *wait);
 

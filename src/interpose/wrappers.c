@@ -45,8 +45,7 @@ static const PfsCallObserver nobody = {.begin = nobody_begin,.end = nobody_end,.
 static struct
 {
 	const uint32_t *word;
-	uint32_t	mask[2];		/* of calls on sockets: the second */
-	uint32_t	received_mask;
+	uint32_t	mask[3];		/* see MASK */
 	uint32_t	noted_value;	/* of noted_word, while which calls that wait are only noted; 0 = never */
 	uint32_t *const *noted_word;
 	uint8_t    *noted;
@@ -55,7 +54,7 @@ static struct
 	int		   *error;			/* the address of that thread's errno, which never moves */
 } PFS_ALIGNED watch = {.word = &never, .observer = &nobody};
 
-void	   *pfs_call_real[PFS_CALLS];
+PFS_ALIGNED void *pfs_call_real[PFS_CALLS];
 
 /* A signal handler that comes in between sees a word that is 0; other threads are turned away. */
 void
@@ -65,7 +64,7 @@ pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, Pfs
 	pfs_store_release(&watch.observer, observer == NULL ? &nobody : observer);
 	pfs_store_release(&watch.mask[0], masks.calls);
 	pfs_store_release(&watch.mask[1], masks.sockets);
-	pfs_store_release(&watch.received_mask, masks.received);
+	pfs_store_release(&watch.mask[2], masks.sockets | masks.received);
 	pfs_store_release(&watch.noted_value, 0);
 	pfs_store_release(&watch.word, word == NULL ? &never : word);
 }
@@ -152,6 +151,10 @@ received(int fd)
 
 #define REAL(result, symbol, parameters) ((result (*) parameters) pfs_call_real[PFS_CALL_##symbol])
 
+/* Which of the masks a call is asked for: of all, of sockets, of what receives. */
+#define MASK(operation, target) (PFS_OPERATION_##operation == PFS_OPERATION_RECV ? 2 \
+								 : PFS_TARGET_##target == PFS_TARGET_SOCKET ? 1 : 0)
+
 /* __builtin_classify_type is 5 for every pointer. */
 #define NUMBER(value) (__builtin_classify_type(value) == 5 ? (int64_t) ((value) != 0) : (int64_t) (value))
 
@@ -186,9 +189,10 @@ wrapper_##symbol parameters \
 { \
 	if (PFS_OPERATION_##operation_ == PFS_OPERATION_POLL && only_noted()) \
 		return REAL(result, symbol, parameters) arguments; \
+	if (pfs_likely(!(pfs_load(pfs_load(&watch.word)) & pfs_load(&watch.mask[MASK(operation_, target_)])))) \
+		return REAL(result, symbol, parameters) arguments; \
 	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && \
-		!(pfs_load(pfs_load(&watch.word)) & pfs_load(&watch.mask[1])) && \
-		(pfs_load(pfs_load(&watch.word)) & pfs_load(&watch.received_mask)) != 0) \
+		!(pfs_load(pfs_load(&watch.word)) & pfs_load(&watch.mask[1]))) \
 	{ \
 		result		returned = REAL(result, symbol, parameters) arguments; \
 \
@@ -196,9 +200,6 @@ wrapper_##symbol parameters \
 			received(fd_); \
 		return returned; \
 	} \
-	if (pfs_likely(!(pfs_load(pfs_load(&watch.word)) & \
-					 pfs_load(&watch.mask[PFS_TARGET_##target_ == PFS_TARGET_SOCKET])))) \
-		return REAL(result, symbol, parameters) arguments; \
 	return observed_##symbol arguments; \
 }
 #include "interpose/imports.def"

@@ -33,6 +33,8 @@
 
 PfsSession	pfs_session;
 bool		pfs_pg_ready = false;
+static const uint32 not_known = UINT32_MAX;
+PfsPgEntry	pfs_pg_entry = {.gate = &not_known};
 bool		pfs_pg_has_client = false;
 
 static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
@@ -56,6 +58,7 @@ pfs_pg_detach(int code, Datum arg)
 	pfs_pg_wait_detach();
 	pfs_pg_protocol_detach();
 	pfs_session.thread = NULL;
+	pfs_pg_entry.gate = &not_known;
 	refused_pid = MyProcPid;
 	pfs_thread_detach(pfs_session.arena, thread, &pfs_session.statements_long);
 }
@@ -139,6 +142,7 @@ attach(bool patient)
 
 	pfs_session.arena = pfs_arena;
 	memset(pfs_session.hot, 0, sizeof(pfs_session.hot));
+	pfs_session.decided = 0;
 	memset(&pfs_session.rows, 0, sizeof(pfs_session.rows));
 	info.hurried = !patient;
 	info.pid = (uint32) MyProcPid;
@@ -188,6 +192,7 @@ pfs_pg_attach(void)
 		return true;
 	attach_hooks();
 	pfs_pg_ready = true;
+	pfs_pg_entry.gate = &pfs_arena->gate;
 	if (IsParallelWorker() && pfs_session.thread->parent_thread_id == 0 &&
 		MyProc->lockGroupLeader != NULL)
 		pfs_thread_set_leader(pfs_arena, pfs_session.thread, (uint32) MyProc->lockGroupLeader->pid);
@@ -286,8 +291,6 @@ refresh_identity(void)
 	register_invalidation();
 	if (pfs_session.thread->database_id != MyDatabaseId || pfs_session.thread->database == 0)
 		complete_identity();
-	if (application_name != program_seen && application_name != NULL)
-		refresh_program();
 	path = pfs_pg_search_path();
 	if (path->schemas != NIL)
 		name = get_namespace_name(linitial_oid(path->schemas));
@@ -302,9 +305,15 @@ refresh_identity(void)
 PFS_HOT void
 pfs_pg_refresh_identity(void)
 {
-	if (pfs_unlikely(schema_path != namespace_search_path || pfs_session.role != GetUserId() ||
-					 program_seen != application_name))
+	if (pfs_unlikely(schema_path != namespace_search_path || pfs_session.role != GetUserId()))
 		refresh_identity();
+}
+
+void
+pfs_pg_refresh_program(void)
+{
+	if (pfs_unlikely(application_name != program_seen) && application_name != NULL)
+		refresh_program();
 }
 
 size_t

@@ -81,6 +81,7 @@ pfs_pg_command_received(PfsTicks now)
 		pfs_pg_move(top, PFS_PG_RUNNING, now);
 	pfs_pg_command.waits = false;
 	pfs_pg_command.since = pfs_pg_command.came = now;
+	(void) pfs_session_decided(&pfs_session);	/* whether its answer is counted */
 }
 
 void
@@ -107,16 +108,7 @@ pfs_pg_command_tally(uint32 class)
 }
 
 void
-pfs_pg_command_ready(PfsTicks now)
+pfs_pg_command_tally_query(void)
 {
-	if (pfs_pg_command.answered && !pfs_pg_command.extended &&
-		pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
-	{
-		PfsTicks	arrival = came();
-
-		pfs_statement_tally(&pfs_session, PFS_PG_COM_QUERY, now > arrival ? now - arrival : 1);
-	}
-	pfs_pg_command.answered = pfs_pg_command.extended = false;
-	pfs_pg_command.since = pfs_pg_command.came = 0;
-	pfs_pg_command_forget_analysed();
+	pfs_pg_command_tally(PFS_PG_COM_QUERY);
 }

@@ -33,8 +33,8 @@ typedef struct PfsPgSource
 typedef struct PfsPgCommand
 {
 	PfsTicks	came;			/* when it came; 0 = not known ... */
-	PfsTicks	since;			/* ... or when its last statement ended */
-	PfsTicks	ended;			/* end of the last top-level statement; 0 = none yet */
+	PfsTicks	since;			/* ... or when its last statement ended, or began to rest */
+	PfsTicks	ended;			/* when the last top-level statement did so; 0 = none yet */
 	bool		extended;		/* messages of the extended protocol were answered since ReadyForQuery */
 	bool		answered;		/* something that ends a command was */
 	bool		block;			/* the client has begun a transaction block */
@@ -61,9 +61,9 @@ extern void pfs_pg_command_received(PfsTicks now);
 /* The server waits for data of its client: a portal that is bound and not executed yet rests meanwhile. */
 extern void pfs_pg_command_waits(void);
 
-/* A top-level statement has ended: what comes next in the same message starts there. */
+/* A top-level statement has ended, or begins to rest: what comes next in the same batch starts there. */
 static inline void
-pfs_pg_command_statement_ended(PfsTicks end)
+pfs_pg_command_time_spent(PfsTicks end)
 {
 	pfs_pg_command.ended = end;
 	if (pfs_pg_command.since != 0)
@@ -88,6 +88,23 @@ pfs_pg_count_answer(PfsPgAnswer answer)
 		pfs_pg_command_tally(pfs_answer_class(pfs_session.arena, answer));
 }
 
+/* Counts it, if that is all that is to be done. */
+static inline bool
+pfs_pg_answer_is_counted(PfsPgAnswer answer)
+{
+	if (pfs_unlikely(pfs_session.answers[answer] != PFS_ANSWER_COUNTED))
+		return false;
+	pfs_add(&pfs_session.thread->answered[answer], 1);
+	return true;
+}
+
+/* Is a RowDescription, or NoData, the answer to Describe?  Not if it begins a result. */
+static inline bool
+pfs_pg_command_is_described(void)
+{
+	return pfs_pg_command.extended && pfs_session.running == NULL;
+}
+
 /*
  * A message of this type goes to the client: it is counted as the answer to its command.  Before
  * anything else happens to the statement.  Every response of the extended protocol belongs to one command: ParseComplete to Parse, and so on.
@@ -106,7 +123,7 @@ pfs_pg_command_answered(char type)
 			break;
 		case 'T':				/* RowDescription */
 		case 'n':				/* NoData */
-			if (pfs_pg_command.extended && pfs_session.running == NULL)
+			if (pfs_pg_command_is_described())
 				pfs_pg_count_answer(PFS_PG_ANSWER_DESCRIBE);
 			break;
 		case 'I':				/* EmptyQueryResponse */
@@ -146,7 +163,18 @@ pfs_pg_command_answered(char type)
 	}
 }
 
-/* The client is told that it may send the next command, at this tick. */
-extern void pfs_pg_command_ready(PfsTicks now);
+/* Nothing but simple queries is timed by its message. */
+extern void pfs_pg_command_tally_query(void);
+
+/* The client is told that it may send the next command. */
+static inline void
+pfs_pg_command_ready(void)
+{
+	if (!pfs_pg_command.extended && pfs_pg_command.answered)
+		pfs_pg_command_tally_query();
+	pfs_pg_command.answered = pfs_pg_command.extended = false;
+	pfs_pg_command.since = pfs_pg_command.came = 0;
+	pfs_pg_command_forget_analysed();
+}
 
 #endif							/* PFS_PG_COMMAND_H */

@@ -114,6 +114,12 @@ pfs_pg_number_of_proc(PGPROC *proc)
 #endif
 }
 
+static inline PGPROC *
+pfs_pg_process(uint32 number)
+{
+	return number < ProcGlobal->allProcCount ? &ProcGlobal->allProcs[number] : NULL;
+}
+
 /*
  * The explicit part of the search path.  fetch_search_path would make the temporary schema, which
  * needs a right and writes.  17: another name.

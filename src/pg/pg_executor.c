@@ -25,10 +25,6 @@
 
 static post_parse_analyze_hook_type prev_post_parse_analyze_hook = NULL;
 static planner_hook_type prev_planner_hook = NULL;
-static ExecutorStart_hook_type prev_ExecutorStart_hook = NULL;
-static ExecutorRun_hook_type prev_ExecutorRun_hook = NULL;
-static ExecutorFinish_hook_type prev_ExecutorFinish_hook = NULL;
-static ExecutorEnd_hook_type prev_ExecutorEnd_hook = NULL;
 
 /* --- before execution --- */
 
@@ -114,24 +110,26 @@ pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
 
 /* --- execution --- */
 
-static PFS_HOT void
-pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
+static PFS_HOT pg_noinline void
+start(QueryDesc *queryDesc, int eflags)
 {
 	PfsStatement *statement = NULL;
 	PfsPgQuery *query;
 	uint64		id = 0;
 
 	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker())
-		statement = pfs_pg_begin_query(queryDesc);
+	{
+		if (pfs_likely((pfs_session.wants & PFS_GATE_STATEMENTS) != 0))
+			statement = pfs_pg_begin_query(queryDesc);
+		else
+			pfs_pg_begin_nothing();
+	}
 	if (statement != NULL)
 	{
 		id = statement->record->statement_id;
 		pfs_pg_enter(statement);
 	}
-	if (prev_ExecutorStart_hook)
-		prev_ExecutorStart_hook(queryDesc, eflags);
-	else
-		standard_ExecutorStart(queryDesc, eflags);
+	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
 	if (statement != NULL && pfs_pg_is_still(statement, id))
 		pfs_pg_leave(statement);
 	else
@@ -149,6 +147,15 @@ pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 	}
 	else if (statement != NULL && (statement->record->level > 0 || !pfs_pg_has_client))
 		pfs_pg_executed(statement); /* nothing would */
+}
+
+static PFS_PG_ENTRY void
+pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
+{
+	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
+		pfs_pg_entry.ExecutorStart(queryDesc, eflags);
+	else
+		start(queryDesc, eflags);
 }
 
 /* The statement of a query that is executed, with its error guard. */
@@ -181,10 +188,21 @@ end_relations(Stage *stage)
 	pfs_relations_end(&stage->query->relations);
 }
 
+/* Most often it is the newest.  A statement knows its query as long as that lives. */
+static inline PfsPgQuery *
+find_query(const QueryDesc *desc)
+{
+	PfsPgQuery *query = pfs_session.newest != NULL ? pfs_session.newest->host_query : NULL;
+
+	if (pfs_likely(query != NULL && query->estate == desc->estate))
+		return query;
+	return pfs_session.thread != NULL ? pfs_pg_query(desc) : NULL;
+}
+
 static inline void
 find_stage(Stage *stage, const QueryDesc *desc)
 {
-	stage->query = pfs_session.thread != NULL ? pfs_pg_query(desc) : NULL;
+	stage->query = find_query(desc);
 	stage->statement = stage->query != NULL ? stage->query->statement : NULL;
 }
 
@@ -220,8 +238,8 @@ note_execution(PfsStatement *statement)
 	pfs_pg_set_top(statement);
 }
 
-static PFS_HOT void
-pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
+static PFS_HOT pg_noinline void
+run(PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	Stage		stage;
 	PfsStatement *statement;
@@ -239,10 +257,7 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 	}
 	aside = statement != NULL && pfs_pg_protocol_aside();	/* a guard brings it back */
 	begin_relations(&stage);
-	if (prev_ExecutorRun_hook)
-		prev_ExecutorRun_hook(PFS_EXECUTOR_RUN_ARGUMENTS);
-	else
-		standard_ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	if (aside)
 		pfs_pg_protocol_back();
 	end_relations(&stage);
@@ -258,28 +273,42 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
 }
 
-static PFS_HOT void
-pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
+static PFS_PG_ENTRY void
+pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	Stage		stage = {.query = NULL};
+	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
+		pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	else
+		run(PFS_EXECUTOR_RUN_ARGUMENTS);
+}
+
+static PFS_HOT pg_noinline void
+finish(QueryDesc *queryDesc)
+{
+	Stage		stage;
 	bool		modifies = queryDesc->estate->es_auxmodifytables != NIL;
 
-	/* a query that changes nothing has no triggers left to run */
-	if (queryDesc->operation != CMD_SELECT || queryDesc->plannedstmt->hasModifyingCTE)
-		find_stage(&stage, queryDesc);
+	find_stage(&stage, queryDesc);
 	if (stage.statement != NULL)
 		enter_stage(&stage);
 	/* triggers are statements of their own */
 	if (pfs_unlikely(modifies))
 		begin_relations(&stage);
-	if (prev_ExecutorFinish_hook)
-		prev_ExecutorFinish_hook(queryDesc);
-	else
-		standard_ExecutorFinish(queryDesc);
+	pfs_pg_entry.ExecutorFinish(queryDesc);
 	if (pfs_unlikely(modifies))
 		end_relations(&stage);
 	if (stage.statement != NULL)
 		leave_stage(&stage);
+}
+
+static PFS_PG_ENTRY void
+pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
+{
+	/* a query that changes nothing has no triggers left to run */
+	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES) || (queryDesc->operation == CMD_SELECT && !queryDesc->plannedstmt->hasModifyingCTE))
+		pfs_pg_entry.ExecutorFinish(queryDesc);
+	else
+		finish(queryDesc);
 }
 
 /* A parallel worker's waits belong to its leader's statement, of which it knows the query id. */
@@ -295,8 +324,8 @@ bill_worker(const PlannedStmt *plan)
 		pfs_wait_bill(&pfs_session, digest, generation);
 }
 
-static PFS_HOT void
-pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
+static PFS_HOT pg_noinline void
+end(QueryDesc *queryDesc)
 {
 	Stage		stage;
 	uint64		id = 0;
@@ -311,12 +340,18 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 	}
 	if (stage.query != NULL)
 		pfs_pg_query_end(stage.query);
-	if (prev_ExecutorEnd_hook)
-		prev_ExecutorEnd_hook(queryDesc);
-	else
-		standard_ExecutorEnd(queryDesc);
+	pfs_pg_entry.ExecutorEnd(queryDesc);
 	if (stage.statement != NULL && pfs_pg_is_still(stage.statement, id))
 		pfs_pg_executed(stage.statement);
+}
+
+static PFS_PG_ENTRY void
+pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
+{
+	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
+		pfs_pg_entry.ExecutorEnd(queryDesc);
+	else
+		end(queryDesc);
 }
 
 void
@@ -326,12 +361,12 @@ pfs_pg_executor_install(void)
 	post_parse_analyze_hook = pfs_hook_post_parse_analyze;
 	prev_planner_hook = planner_hook;
 	planner_hook = pfs_hook_planner;
-	prev_ExecutorStart_hook = ExecutorStart_hook;
+	pfs_pg_entry.ExecutorStart = ExecutorStart_hook != NULL ? ExecutorStart_hook : standard_ExecutorStart;
 	ExecutorStart_hook = pfs_hook_ExecutorStart;
-	prev_ExecutorRun_hook = ExecutorRun_hook;
+	pfs_pg_entry.ExecutorRun = ExecutorRun_hook != NULL ? ExecutorRun_hook : standard_ExecutorRun;
 	ExecutorRun_hook = pfs_hook_ExecutorRun;
-	prev_ExecutorFinish_hook = ExecutorFinish_hook;
+	pfs_pg_entry.ExecutorFinish = ExecutorFinish_hook != NULL ? ExecutorFinish_hook : standard_ExecutorFinish;
 	ExecutorFinish_hook = pfs_hook_ExecutorFinish;
-	prev_ExecutorEnd_hook = ExecutorEnd_hook;
+	pfs_pg_entry.ExecutorEnd = ExecutorEnd_hook != NULL ? ExecutorEnd_hook : standard_ExecutorEnd;
 	ExecutorEnd_hook = pfs_hook_ExecutorEnd;
 }

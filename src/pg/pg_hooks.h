@@ -11,7 +11,8 @@
 #include "core/statement.h"
 #include "access/xact.h"
 #include "nodes/parsenodes.h"
-#include "executor/execdesc.h"
+#include "executor/executor.h"
+#include "tcop/utility.h"
 
 /* Installation, from _PG_init while the postmaster preloads libraries. */
 extern void pfs_pg_arena_install(void);
@@ -30,6 +31,32 @@ extern bool pfs_pg_ready;		/* hooks of this process are attached, and its leader
 extern bool pfs_pg_attach(void);
 extern bool pfs_pg_attach_in_call(void);
 
+/* All that hooks look at while nothing is wanted: one line of memory. */
+typedef struct PfsPgEntry
+{
+	PFS_ALIGNED const uint32 *gate; /* the arena's; says "all" as long as this process has no thread */
+	uint32		queries;		/* that are attached, see pg_query.h */
+	ExecutorStart_hook_type ExecutorStart;	/* what comes after us */
+	ExecutorRun_hook_type ExecutorRun;
+	ExecutorFinish_hook_type ExecutorFinish;
+	ExecutorEnd_hook_type ExecutorEnd;
+	ProcessUtility_hook_type ProcessUtility;
+} PfsPgEntry;
+
+extern PfsPgEntry pfs_pg_entry;
+
+#define PFS_PG_QUERY_CLASSES (PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS | PFS_GATE_TABLES)
+
+/* Nothing of these classes is wanted of any session, and no query is known from before. */
+static inline bool
+pfs_pg_is_off(uint32 classes)
+{
+	return (pfs_load(pfs_pg_entry.gate) & classes & PFS_BUILT) == 0 && pfs_pg_entry.queries == 0;
+}
+
+/* Hooks: what is executed while nothing is wanted stands together. */
+#define PFS_PG_ENTRY __attribute__((hot, section(".text.hot.entry")))
+
 /* Is anything of these classes wanted?  Attaches on first use. */
 static inline bool
 pfs_pg_wants(uint32 classes)
@@ -44,6 +71,9 @@ extern bool pfs_pg_has_client;
 
 /* Schema and role of the session for statements that begin now: as cheap as can be while they stay. */
 extern void pfs_pg_refresh_identity(void);
+
+/* The program's name, once a transaction. */
+extern void pfs_pg_refresh_program(void);
 
 /* Length of text that fits, cut at a character. */
 extern size_t pfs_pg_clip(const char *text, size_t length, size_t limit);
@@ -81,7 +111,7 @@ extern void pfs_pg_routine_forget(int level);
 extern int	pfs_pg_nest_level;
 extern void pfs_pg_transaction_begin(PfsTicks start);
 
-/* Shows what is known of the transaction by now: id, isolation, access mode, autocommit. */
+/* Shows what a command may have changed of the transaction: isolation, access mode, autocommit. */
 extern void pfs_pg_transaction_refresh(void);
 
 /* --- pg_error.c --- */

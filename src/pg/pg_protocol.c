@@ -9,7 +9,6 @@
 #include "pg/pg_port.h"
 
 #include "access/xact.h"
-#include "core/clock.h"
 #include "miscadmin.h"
 #include "pg/pg_arena.h"
 #include "pg/pg_command.h"
@@ -21,6 +20,7 @@
 
 const PQcommMethods *pfs_pg_server_methods = NULL;
 PQcommMethods pfs_pg_our_methods;
+bool		pfs_pg_protocol_is_out = false;
 static int	(*server_putmessage) (char type, const char *body, size_t length);
 
 /* Is the client's next message a Sync, and here already?  Nothing is waited for. */
@@ -68,20 +68,17 @@ portal_suspended(void)
 }
 
 /* The session waits for its client. */
-static PFS_HOT void
+static inline void
 ready_for_query(char status)
 {
 	PfsTicks	now;
 
 	pfs_pg_set_top(NULL);
-	if (status != 'I')
-		pfs_pg_transaction_refresh();
 	now = pfs_pg_command.ended;
-	if (now == 0 || now < pfs_pg_command.came)
+	if (pfs_unlikely(now == 0 || now < pfs_pg_command.came))
 		now = pfs_now();
-	pfs_pg_command_ready(now);
+	pfs_pg_command_ready();
 	pfs_session_state(&pfs_session, status == 'I' ? PFS_THREAD_IDLE : PFS_THREAD_IDLE_IN_TRANSACTION, now);
-	pfs_clock_look(pfs_arena, now);
 	pfs_pg_wait_idle(now);
 }
 
@@ -105,10 +102,15 @@ put_complete(char type, const char *body, size_t length)
 static PFS_HOT pg_noinline int
 put_ready(char type, const char *body, size_t length)
 {
-	if (pfs_session.open > 0 || pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS))
+	if (pfs_likely(pfs_session.newest != NULL || pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS)))
 	{
 		note_command();
 		ready_for_query(length > 0 ? body[0] : 'I');
+	}
+	else if (PqCommMethods == &pfs_pg_our_methods && !pfs_session.transaction.open)
+	{
+		PqCommMethods = pfs_pg_server_methods;
+		pfs_pg_protocol_is_out = true;
 	}
 	return server_putmessage(type, body, length);
 }
@@ -121,6 +123,10 @@ put_other(char type, const char *body, size_t length)
 	pfs_pg_command_answered(type);
 	switch (type)
 	{
+		case '2':				/* BindComplete */
+			if (pfs_session.top != NULL && pfs_session.top->host_state == PFS_PG_ANALYSED)
+				pfs_pg_finish_top();	/* its plan was made again; its portal does not start now */
+			break;
 		case '1':				/* ParseComplete */
 			pfs_pg_command_forget_analysed();
 			pfs_pg_set_top(NULL);
@@ -140,31 +146,43 @@ put_other(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
+/*
+ * Hot cases call nothing before they end in a jump to the server: so they need no frame.  They are asked for one by
+ * one, a switch takes longer.
+ */
 static PFS_HOT int
 pfs_putmessage(char type, const char *body, size_t length)
 {
-	switch (type)
+	if (type == 'Z')			/* ReadyForQuery */
+		return put_ready(type, body, length);
+	if (type == 'C')			/* CommandComplete */
+		return put_complete(type, body, length);
+	if (type == '2')			/* BindComplete */
 	{
-		case 'D':				/* DataRow */
-		case 'd':				/* CopyData */
-			break;
-		case '2':				/* BindComplete */
-			pfs_pg_command_answered('2');
-			if (pfs_unlikely(pfs_session.top != NULL) && pfs_session.top->host_state == PFS_PG_ANALYSED)
-				pfs_pg_finish_top();	/* its plan was made again; its portal does not start now */
-			break;
-		case 'T':				/* RowDescription */
-		case 'n':				/* NoData */
-			pfs_pg_command_answered('T');
-			break;
-		case 'C':				/* CommandComplete */
-			return put_complete(type, body, length);
-		case 'Z':				/* ReadyForQuery */
-			return put_ready(type, body, length);
-		default:
+		if (pfs_unlikely(pfs_session.top != NULL && pfs_session.top->host_state == PFS_PG_ANALYSED) ||
+			!pfs_pg_answer_is_counted(PFS_PG_ANSWER_BIND))
+			return put_other(type, body, length);
+		pfs_pg_command.extended = true;
+	}
+	else if (type == 'T' || type == 'n')	/* RowDescription, NoData */
+	{
+		if (pfs_pg_command_is_described() && !pfs_pg_answer_is_counted(PFS_PG_ANSWER_DESCRIBE))
 			return put_other(type, body, length);
 	}
+	else if (type != 'D' && type != 'd')	/* DataRow, CopyData */
+		return put_other(type, body, length);
 	return server_putmessage(type, body, length);
+}
+
+static void
+switched(PfsSession *session)
+{
+	pfs_pg_wait_switched();
+	if (pfs_unlikely(pfs_pg_protocol_is_out) && (session->wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0)
+	{
+		pfs_pg_protocol_is_out = false;
+		pfs_pg_protocol_back();
+	}
 }
 
 void
@@ -172,6 +190,8 @@ pfs_pg_protocol_attach(void)
 {
 	if (!pfs_pg_has_client || pfs_pg_server_methods != NULL)
 		return;
+	pfs_host_switched = switched;
+	pfs_pg_protocol_is_out = false;
 	pfs_pg_server_methods = PqCommMethods;
 	pfs_pg_our_methods = *pfs_pg_server_methods;
 	server_putmessage = pfs_pg_server_methods->putmessage;

@@ -10,6 +10,9 @@
 extern const PQcommMethods *pfs_pg_server_methods;	/* NULL = this process has no client */
 extern PQcommMethods pfs_pg_our_methods;
 
+/* Our table was taken out, because nothing is wanted. */
+extern bool pfs_pg_protocol_is_out;
+
 /* The executor is about to run: rows need not pass us.  False: another table stands there. */
 static inline bool
 pfs_pg_protocol_aside(void)
@@ -24,7 +27,7 @@ pfs_pg_protocol_aside(void)
 static inline void
 pfs_pg_protocol_back(void)
 {
-	if (pfs_pg_server_methods != NULL && PqCommMethods == pfs_pg_server_methods)
+	if (pfs_pg_server_methods != NULL && PqCommMethods == pfs_pg_server_methods && !pfs_pg_protocol_is_out)
 		PqCommMethods = &pfs_pg_our_methods;
 }
 

@@ -2,8 +2,8 @@
  * pg_query.h
  *		What is attached to a query of the executor, as long as the query's memory lives.
  *
- * It is allocated in the query's own memory (es_query_cxt) and found through that memory's list of
- * reset callbacks, so nothing has to be released by a guess and no address can be taken for another:
+ * It is tied to the query's own memory (es_query_cxt): found through that memory's list of reset callbacks,
+ * and free when that is called.  So nothing has to be released by a guess and no address can be taken for another:
  * a query may outlive the subtransaction it ran in, its portal's failure may go unnoticed, and its
  * ExecutorEnd may never come.  When the memory goes, the callback takes the query out of the list and
  * ends its statement.
@@ -41,6 +41,7 @@ typedef struct PfsPgQuery
 	PlanState  *plan;
 	PfsStatement *statement;	/* NULL = none, or it has ended */
 	PfsPgNodeCounter *sorts;
+	struct PfsPgQuery *next;	/* of the free ones */
 	bool		open;			/* until ExecutorEnd, or the end of its memory */
 	PfsRelations relations;		/* last: not all of it is set to nothing */
 } PfsPgQuery;

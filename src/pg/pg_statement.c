@@ -43,7 +43,11 @@ pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now)
 		if (time_runs(state))
 			pfs_statement_resume(statement, now);
 		else
+		{
 			pfs_statement_pause(statement, now);
+			if (statement->record->level == 0)
+				pfs_pg_command_time_spent(statement->paused_at);
+		}
 	}
 	statement->host_state = (uint8) state;
 }
@@ -176,7 +180,6 @@ open_statement(const PfsTemplate *template, bool silent, uint32 flags)
 			pfs_pg_transaction_begin(start);
 		if (pfs_unlikely(statement == NULL))
 			return NULL;
-		pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE, start);
 		statement->host_state = PFS_PG_RUNNING;
 	}
 	statement->host_flags = flags;
@@ -203,9 +206,8 @@ set_text(PfsStatement *statement, const char *source, int location, int length)
 		pfs_statement_unlist(statement);	/* a row would tell nothing, and push out one that does */
 }
 
-/* Without statements being wanted, at least their transaction. */
-static PFS_COLD void
-begin_transaction_only(void)
+PFS_COLD void
+pfs_pg_begin_nothing(void)
 {
 	pfs_pg_transaction_begin(pfs_session.running != NULL ? pfs_now() : pfs_pg_command_since());
 }
@@ -266,11 +268,6 @@ pfs_pg_begin_query(const QueryDesc *desc)
 	PfsStatement *statement;
 	PfsPgTemplate *template;
 
-	if (pfs_unlikely(!pfs_wants(&pfs_session, PFS_GATE_STATEMENTS)))
-	{
-		begin_transaction_only();
-		return NULL;
-	}
 	pfs_pg_refresh_identity();
 	template = pfs_pg_template(desc);
 	statement = planned_statement(template->shared.query_id);
@@ -338,7 +335,7 @@ pfs_pg_begin(PfsPgSource *source)
 {
 	if (pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
 		return begin_source(source);
-	begin_transaction_only();
+	pfs_pg_begin_nothing();
 	return NULL;
 }
 
@@ -363,6 +360,8 @@ pfs_pg_begin_planning(PfsPgSource *source)
 static inline void
 store_rows(PfsStatement *statement)
 {
+	if (statement->host_rows == 0)
+		return;
 	if (statement->host_changes)
 		pfs_statement_set(statement, PFS_COUNTER_ROWS_AFFECTED, statement->host_rows);
 	if (statement->host_returns)
@@ -391,22 +390,26 @@ find_digest_again(PfsStatement *statement)
 static PFS_HOT void
 close_statement(PfsStatement *statement, PfsTicks end)
 {
-	PfsPgQuery *query = statement->host_query;
+	bool		nested = statement->parent != NULL || statement->record->level > 0;
+	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
 
 	store_rows(statement);
-	if (query != NULL)
-		pfs_pg_query_part(query);
-	if (pfs_session.running == statement)
-		pfs_session.running = statement->host_caller;
-	else if (pfs_unlikely(statement->host_in_call))
-		unlink_caller(statement);
-	pfs_statement_close(&pfs_session, statement, end);
-	if (statement->record->level == 0)
-		pfs_pg_command_statement_ended(Max(end, statement->paused_at));
+	if (statement->host_query != NULL)
+		pfs_pg_query_part(statement->host_query);
+	if (pfs_unlikely(statement->host_in_call))
+	{
+		if (pfs_likely(pfs_session.running == statement))
+			pfs_session.running = statement->host_caller;
+		else
+			unlink_caller(statement);
+	}
+	if (nested && pfs_unlikely(planned_nested > 0) && statement->host_state == PFS_PG_ANALYSED)
+		planned_nested--;
+	end = pfs_statement_close(&pfs_session, statement, end);
+	if (!nested && pfs_likely(ran))
+		pfs_pg_command_time_spent(end);
 	if (pfs_session.top == statement)
 		pfs_session.top = NULL;
-	if (pfs_unlikely(planned_nested > 0) && statement->host_state == PFS_PG_ANALYSED && statement->record->level > 0)
-		planned_nested--;
 }
 
 PFS_HOT void
@@ -420,8 +423,8 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 		statement->host_rows += statement->host_broken_rows;
 		pfs_pg_usage_end(statement);
 	}
-	else if (pfs_unlikely(statement->record->digest_generation !=
-						  pfs_load(&pfs_arena->digest_generation)))
+	else if (pfs_unlikely(statement->record->epoch != pfs_load(&pfs_arena->reset_now)) &&
+			 statement->record->digest_generation != pfs_load(&pfs_arena->digest_generation))
 		find_digest_again(statement);
 	close_statement(statement, end);
 }

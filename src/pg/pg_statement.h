@@ -47,6 +47,9 @@ extern void pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now)
 extern PfsStatement *pfs_pg_begin_query(const QueryDesc *desc);
 extern PfsStatement *pfs_pg_begin(PfsPgSource *source);
 
+/* Statements are not wanted, but maybe their transaction is. */
+extern void pfs_pg_begin_nothing(void);
+
 /* Finds or makes the digest row. */
 extern void pfs_pg_source_digest(PfsPgSource *source);
 

@@ -33,8 +33,6 @@ typedef struct CachedId
 /* Owner: this process.  Ids of the utility statements seen last. */
 static CachedId id_cache[ID_CACHE];
 
-static ProcessUtility_hook_type prev_ProcessUtility_hook = NULL;
-
 static uint64
 hash_text(const char *source, int location, int length)
 {
@@ -153,10 +151,10 @@ store_rows(PfsStatement *statement, const QueryCompletion *qc, NodeTag command, 
 	}
 }
 
-static void
-pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
-						ProcessUtilityContext context, ParamListInfo params,
-						QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
+static pg_noinline void
+execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+		ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *queryEnv, DestReceiver *dest,
+		QueryCompletion *qc)
 {
 	PfsStatement *statement = NULL;
 	ErrorContextCallback guard;
@@ -205,12 +203,7 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 		pfs_relations_guard(&guard);
 		guarded = true;
 	}
-	if (prev_ProcessUtility_hook)
-		prev_ProcessUtility_hook(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest,
-								 qc);
-	else
-		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest,
-								qc);
+	pfs_pg_entry.ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	if (chains_block)
 		pfs_pg_command.block = true;
 	/* pstmt may be gone now: a procedure that ended its transaction freed it; the statement, too */
@@ -220,6 +213,8 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 		pfs_relations_end(copy);
 	if (pfs_unlikely(ends_prepared))
 		pfs_dropped_look();
+	if (command == T_TransactionStmt || command == T_VariableSetStmt)
+		pfs_pg_transaction_refresh();
 	if (statement == NULL || !pfs_pg_is_still(statement, statement_id))
 		return;
 	pfs_pg_leave(statement);
@@ -228,9 +223,22 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	pfs_pg_executed(statement);
 }
 
+static PFS_PG_ENTRY void
+pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+						ProcessUtilityContext context, ParamListInfo params,
+						QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
+{
+	/* other commands may drop or rename what is counted by its name */
+	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES) && IsA(pstmt->utilityStmt, TransactionStmt) &&
+		!pfs_session.transaction.open && !pfs_dropped_ends_prepared(pstmt->utilityStmt))
+		pfs_pg_entry.ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+	else
+		execute(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+}
+
 void
 pfs_pg_utility_install(void)
 {
-	prev_ProcessUtility_hook = ProcessUtility_hook;
+	pfs_pg_entry.ProcessUtility = ProcessUtility_hook != NULL ? ProcessUtility_hook : standard_ProcessUtility;
 	ProcessUtility_hook = pfs_hook_ProcessUtility;
 }

@@ -45,6 +45,8 @@ static LongWait lwlock_wait;
 bool		pfs_pg_idle = false;
 static uint8_t idle_noted = 0;	/* it waits for its client since ... */
 static PfsTicks idle_from = 0;	/* ... then; 0 = not timed */
+static bool idle_is_noted = false;	/* with the present switches */
+static bool idle_is_timed = false;
 static bool missed_files = false;	/* something was opened or closed unseen */
 
 /*
@@ -180,7 +182,6 @@ begin_idle(void)
 			return false;
 		idle_wait.wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET};
 		begin_long(&idle_wait, PFS_PG_WAIT_IDLE, PFS_OPERATION_IDLE);
-		pfs_store(&pfs_session.thread->socket.idle, 1);
 	}
 	return true;
 }
@@ -461,15 +462,6 @@ end(PfsCall *call, int64_t result)
 	active = NULL;
 }
 
-/* Idle time that was only noted: from the answer to the last command to the data of this one. */
-static inline void
-end_noted_idle(void)
-{
-	PfsWait		wait = {.wait = PFS_PG_WAIT_IDLE,.start = idle_from,.kind = PFS_WAIT_IDLE};
-
-	pfs_wait_end(&pfs_session, &wait, pfs_pg_command.came, -1);
-}
-
 /* A command has come: idle time is over. */
 PFS_HOT void
 pfs_pg_wait_command(void)
@@ -480,19 +472,21 @@ pfs_pg_wait_command(void)
 	pfs_session.waits.used = pfs_session.waits.last = 0;	/* of no command */
 	if (pfs_pg_command.came == 0)
 		pfs_pg_command.came = pfs_pg_command.since = idle_wait.open ? idle_wait.last : 0;
+	/* idle time that was only noted: from the answer to the last command to the data of this one */
 	if (pfs_likely(idle_noted))
-		end_noted_idle();
+		pfs_wait_add(&pfs_session, PFS_PG_WAIT_IDLE, idle_from == 0 ? 0
+					   : pfs_pg_command.came > idle_from ? pfs_pg_command.came - idle_from : 1);
 	else if (idle_wait.open)
 		end_long(&idle_wait);
 	idle_noted = false;
-	pfs_store(&pfs_session.thread->socket.idle, 0);
+	if (pfs_likely(pfs_session.thread != NULL))
+		pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE,
+						  pfs_pg_command.came != 0 ? pfs_pg_command.came : pfs_now());
 }
 
 PFS_HOT void
 pfs_pg_wait_idle(PfsTicks now)
 {
-	PfsWaitHot *idle;
-
 	if (pfs_unlikely(pfs_pg_idle))
 		pfs_pg_wait_command();	/* of a kind that is not seen to come */
 	pfs_pg_wait_settle();
@@ -500,14 +494,23 @@ pfs_pg_wait_idle(PfsTicks now)
 	pfs_pg_idle = true;
 	pfs_session.in_command = false;
 	pfs_session.promised_event = pfs_session.promised_statement = 0;
-	pfs_pg_name_waits();
-	idle = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE);
+	pfs_pg_name_waits_met();
 	idle_noted = false;
-	if (!idle->enabled || pfs_wait_shown(&pfs_session) || (pfs_load(&pfs_arena->gate) & PFS_GATE_CALLS) == 0)
-		return;
-	idle_from = idle->timed ? now : 0;
-	pfs_store(&pfs_session.thread->socket.idle, 1);
-	pfs_interpose_only_note(&my_wait_event_info, WAIT_EVENT_CLIENT_READ, &idle_noted);
+	if (pfs_likely(idle_is_noted))
+	{
+		idle_from = idle_is_timed ? now : 0;
+		pfs_interpose_only_note(&my_wait_event_info, WAIT_EVENT_CLIENT_READ, &idle_noted);
+	}
+}
+
+void
+pfs_pg_wait_switched(void)
+{
+	const PfsWaitHot *idle = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE);
+
+	idle_is_timed = idle->timed;
+	idle_is_noted = idle->enabled && !pfs_wait_shown(&pfs_session) &&
+		(pfs_load(&pfs_arena->gate) & PFS_GATE_CALLS) != 0;
 }
 
 /* --- attach --- */

@@ -32,7 +32,15 @@ extern void pfs_pg_register_waits(PfsArena *arena);
 extern uint32 pfs_pg_wait_of_code(uint32 code);
 
 /* Gives names to events of extensions that were met before their name could be asked for. */
+extern uint32 pfs_pg_nameless_wait;
 extern void pfs_pg_name_waits(void);
+
+static inline void
+pfs_pg_name_waits_met(void)
+{
+	if (pfs_unlikely(pfs_pg_nameless_wait != 0))
+		pfs_pg_name_waits();
+}
 
 /* --- pg_wait.c: the observer of libc calls --- */
 extern void pfs_pg_wait_install(void);
@@ -43,6 +51,9 @@ extern void pfs_pg_wait_detach(void);
 
 /* The server has told its client that it waits for the next command, at this tick. */
 extern void pfs_pg_wait_idle(PfsTicks now);
+
+/* Switches have changed. */
+extern void pfs_pg_wait_switched(void);
 
 /* The client has been told so, and no command has been seen since. */
 extern bool pfs_pg_idle;

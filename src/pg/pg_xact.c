@@ -13,15 +13,32 @@
 #include "access/xact.h"
 #include "pg/pg_arena.h"
 #include "pg/pg_command.h"
+#include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
 #include "pg/pg_protocol.h"
 #include "pg/pg_statement.h"
+#include "core/table.h"
+#include "storage/proc.h"
 #include "pg/relation/relation.h"
 
 int			pfs_pg_nest_level = 1;
 
-PFS_HOT void
+/* The slot number is the process number.  Prepared transactions have no thread. */
+static uint64_t
+id_of_process(uint32_t slot, uint32_t pid)
+{
+	FullTransactionId next = ReadNextFullTransactionId();
+	PGPROC	   *proc = pfs_pg_process(slot);
+	TransactionId id = proc != NULL ? pfs_load(&proc->xid) : InvalidTransactionId;
+
+	if (!TransactionIdIsNormal(id) || pfs_load(&proc->pid) != (int) pid)
+		return 0;
+	return U64FromFullTransactionId(FullTransactionIdFromEpochAndXid(
+		EpochFromFullTransactionId(next) - (id > XidFromFullTransactionId(next)), id));
+}
+
+void
 pfs_pg_transaction_refresh(void)
 {
 	PfsTransactionEvent *event = pfs_session.transaction.event;
@@ -40,6 +57,7 @@ pfs_pg_transaction_begin(PfsTicks start)
 	if (pfs_session.transaction.open || !IsTransactionState() ||
 		!pfs_wants(&pfs_session, PFS_GATE_TRANSACTIONS))
 		return;
+	pfs_pg_refresh_program();
 	pfs_transaction_open(&pfs_session, start);
 	pfs_store(&pfs_session.transaction.event->read_only, (uint8) XactReadOnly);
 	pfs_store(&pfs_session.transaction.event->isolation, (uint8) XactIsoLevel);
@@ -81,7 +99,7 @@ pfs_xact_callback(XactEvent event, void *arg)
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
 			pfs_pg_command.block = false;
-			if (pfs_session.open == 0 && !pfs_session.transaction.open)
+			if (pfs_session.newest == NULL && !pfs_session.transaction.open)
 				break;
 			now = pfs_now();
 			pfs_pg_forget_suspended();
@@ -138,4 +156,5 @@ pfs_pg_xact_install(void)
 {
 	RegisterXactCallback(pfs_xact_callback, NULL);
 	RegisterSubXactCallback(pfs_subxact_callback, NULL);
+	pfs_host_transaction_id = id_of_process;
 }

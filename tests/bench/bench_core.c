@@ -81,7 +81,8 @@ make_arena(void)
 	pfs_register_wait(arena, PFS_WAIT_FILE, "wait/io/file", "a file", 0x0A000001, true);
 	pfs_register_wait(arena, PFS_WAIT_TABLE, "wait/io/table", "a table", 0, true);
 	pfs_register_thread_class(arena, "thread/sql/client", "serves a client", true, false);
-	session = calloc(1, sizeof(*session));
+	session = aligned_alloc(PFS_CACHE_LINE, sizeof(*session));
+	memset(session, 0, sizeof(*session));
 	session->arena = arena;
 	session->thread = pfs_thread_attach(arena, 0, &info);
 }

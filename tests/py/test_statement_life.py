@@ -449,6 +449,19 @@ def test_portals_in_turns(raw: Speaker, observer: Any) -> None:
     assert len(books.top) == 6
 
 
+def test_portal_that_rested_is_closed(raw: Speaker, observer: Any) -> None:
+    """What comes next in the same batch starts with it, not where the portal began to rest."""
+    with Books(observer, raw, overlapping=True) as books:
+        raw.query("BEGIN")
+        raw.parse(PARTS).bind(portal="p").execute("p", 3).sync()
+        books.pause()
+        raw.close_object("P", "p").prepare("SELECT 1 FROM n").sync()
+        raw.query("COMMIT")
+    rested = float(books.only("SELECT 1").timer_start - books.only(PARTS).timer_end)
+    assert rested >= PAUSE_S * PS_PER_S
+    assert len(books.top) == 4
+
+
 def test_suspended_without_a_block(raw: Speaker, observer: Any) -> None:
     """The Sync ends the portal with its transaction."""
     with Books(observer, raw) as books:

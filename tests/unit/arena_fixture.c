@@ -161,7 +161,7 @@ fixture_free(PfsArena *arena)
 PfsSession *
 fixture_attach(PfsArena *arena, uint32_t slot, const char *user, const char *host)
 {
-	PfsSession *session = calloc(1, sizeof(*session));
+	PfsSession *session = aligned_alloc(PFS_CACHE_LINE, sizeof(*session));
 	PfsThreadInfo info = {
 		.pid = 1000 + slot,
 		.class = user != NULL ? FIXTURE_CLIENT : FIXTURE_WORKER,
@@ -173,6 +173,7 @@ fixture_attach(PfsArena *arena, uint32_t slot, const char *user, const char *hos
 		.encoding = 6,
 	};
 
+	memset(session, 0, sizeof(*session));
 	session->arena = arena;
 	session->thread = pfs_thread_attach(arena, slot, &info);
 	return session;
@@ -603,4 +604,11 @@ run_threads(int n, void *(*body)(void *), void *argument, size_t stride)
 		pthread_create(&thread[i], NULL, body, (char *) argument + (size_t) i * stride);
 	for (int i = 0; i < n; i++)
 		pthread_join(thread[i], NULL);
+}
+
+bool
+fixture_answer(PfsSession *session, uint32_t answer)
+{
+	(void) pfs_session_decided(session);
+	return pfs_answer(session, answer);
 }

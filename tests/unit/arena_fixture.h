@@ -71,6 +71,9 @@ extern uint32_t fixture_digest(PfsSession *session, uint64_t query_id);
 extern PfsStatement *fixture_open(PfsSession *session, uint32_t class, uint64_t query_id,
 								  const char *text);
 
+/* Counts an answer, as of a command that has just come. */
+extern bool fixture_answer(PfsSession *session, uint32_t answer);
+
 /* A whole statement of this length; text NULL: "select <query_id>". */
 extern void fixture_statement(PfsSession *session, uint32_t class, uint64_t query_id, PfsTicks wait,
 							  const char *text);

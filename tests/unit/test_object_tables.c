@@ -276,7 +276,7 @@ connect_socket(PfsSession *session, const char *address, uint16_t port, int fd)
 
 	pfs_store(&socket->fd, fd);
 	pfs_store(&socket->port, port);
-	pfs_store(&socket->idle, port == 0);
+	pfs_session_state(session, port == 0 ? PFS_THREAD_IDLE : PFS_THREAD_ACTIVE, 1);
 	pfs_copy_bytes(socket->address, address, strlen(address) + 1);
 	pfs_store(&socket->used, 1);
 }

@@ -92,7 +92,7 @@ test_life(void)
 	is_u64(table_sum(p.arena, BY_THREAD, "sum_rows_sent"), 7, "summary");
 	is_u64(table_sum(p.arena, DIGESTS, "sum_rows_sent"), 7, "digest");
 	is_u64(table_sum(p.arena, HISTOGRAM, "count_bucket"), 1, "histogram");
-	is_u64(p.session->open, 0, "no statement is open");
+	ok(p.session->newest == NULL, "no statement is open");
 	leave_place(p);
 }
 
@@ -171,7 +171,7 @@ test_orphans(void)
 	is_u64(table_count(p.arena, CURRENT), 2, "cursor and the next statement are both current");
 	pfs_statement_close(p.session, cursor, 2000);
 	pfs_statement_close(p.session, next, 2000);
-	is_u64(p.session->open, 0, "all closed");
+	ok(p.session->newest == NULL, "all closed");
 	is_u64(table_count(p.arena, HISTORY), 4, "all in history");
 	leave_place(p);
 }
@@ -258,7 +258,7 @@ test_switches(void)
 	pfs_set_instrument(p.arena, pfs_instrument(p.arena, 3), 0, -1);
 	statement = fixture_open(p.session, 1, 0, "refined to nothing");
 	ok(!pfs_statement_refine(p.session, statement, 3), "to a class that is off");
-	is_u64(p.session->open, 0, "which drops the statement");
+	ok(p.session->newest == NULL, "which drops the statement");
 	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 4, "uncounted");
 	leave_place(p);
 }
@@ -296,7 +296,7 @@ test_drop(void)
 	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 1, "a dropped statement is not counted");
 	is_u64(table_number(p.arena, HISTORY, "sql_text", "dropped", "event_id"), 0, "nor kept");
 	is_u64(table_number(p.arena, CURRENT, "sql_text", "dropped", "event_id"), 0, "nor shown");
-	is_u64(p.session->open, 0, "its place is free");
+	ok(p.session->newest == NULL, "its place is free");
 	fixture_statement(p.session, 0, 0, 5, "next");
 	is_u64(table_number(p.arena, HISTORY, "sql_text", "next", "event_id"), 3,
 		   "its number is not given again");
@@ -440,7 +440,7 @@ test_busy(void)
 	is_u64(p.session->thread->seq, seq, "nothing was written");
 	ok(loss_of(p.arena, PFS_LOSS_LOCKER) > 2, "a transaction is lost too");
 	p.session->busy = false;
-	is_u64(p.session->open, 0, "the statement is closed all the same");
+	ok(p.session->newest == NULL, "the statement is closed all the same");
 	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 1, "and counts");
 	fixture_statement(p.session, 0, 0, 5, "after");
 	fixture_transaction(p.session, false, 5);
@@ -460,29 +460,29 @@ test_answers(void)
 		p.arena->answer_class[i] = i;
 		pfs_set_instrument(p.arena, pfs_instrument(p.arena, i), 1, 0);
 	}
-	ok(pfs_answer(p.session, 1) && pfs_answer(p.session, 1) && pfs_answer(p.session, 2), "answered");
+	ok(fixture_answer(p.session, 1) && fixture_answer(p.session, 1) && fixture_answer(p.session, 2), "answered");
 	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 3, "all count before there is a cell");
 	fixture_statement(p.session, 1, 0, 5, "of the same class");
 	pfs_statement_sum(p.session);
 	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 4, "as many when they are in the cells");
-	pfs_answer(p.session, 1);
+	fixture_answer(p.session, 1);
 	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 5, "and with one on top");
 	table_truncate(p.arena, BY_THREAD);
 	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 0, "TRUNCATE takes both");
-	pfs_answer(p.session, 1);
+	fixture_answer(p.session, 1);
 	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 1, "and later ones count");
 	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 6, "the others above the thread");
 	pfs_set_instrument(p.arena, pfs_instrument(p.arena, 1), 0, -1);
-	pfs_answer(p.session, 1);
+	fixture_answer(p.session, 1);
 	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 6, "not while the instrument is off");
 	pfs_set_instrument(p.arena, pfs_instrument(p.arena, 1), 1, 1);
-	ok(!pfs_answer(p.session, 1), "one that is timed is the caller's");
+	ok(!fixture_answer(p.session, 1), "one that is timed is the caller's");
 	pfs_thread_instrument(p.arena, p.session->thread, false);
-	ok(pfs_answer(p.session, 2), "not when the thread is not observed");
+	ok(fixture_answer(p.session, 2), "not when the thread is not observed");
 	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 6, "nothing has been added");
 	pfs_thread_instrument(p.arena, p.session->thread, true);
 	pfs_set_consumer(p.arena, PFS_CONSUMER_THREAD, false);
-	pfs_answer(p.session, 2);
+	fixture_answer(p.session, 2);
 	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 1, "of no thread without that consumer");
 	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 7, "but globally");
 	pfs_statement_sum(p.session);
@@ -524,7 +524,7 @@ test_unlisted(void)
 	rows = rows_where(p.arena, BY_THREAD, "event_name", "statement/sql/class_1");
 	is_u64(row_number(rows, 0, "count_star"), 101, "but it counts");
 	rows_free(rows);
-	is_u64(p.session->open, 0, "none is open");
+	ok(p.session->newest == NULL, "none is open");
 	leave_place(p);
 }
 

@@ -231,7 +231,7 @@ test_replaced_while_read(void)
 	   "ada does not see bob, who took the slot meanwhile");
 	ok(rows_find(scan.rows, "processlist_info", "bob's secret") < 0, "nor his statement");
 	rows_free(scan.rows);
-	session->open = 0;
+	session->newest = NULL;
 	fixture_detach(session);
 	fixture_free(arena);
 }

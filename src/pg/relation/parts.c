@@ -706,7 +706,7 @@ add_routed(PfsRelations *relations, Relation relation, bool index)
 		read_counters(status, index, &now);
 		guess_seen(part->known, status, index, &now);
 	}
-	if (!index && part->known->timed)
+	if (!index && part->known->timed && relations->timing == PFS_TIMING_TIMED)
 		part->time = relations->routing;
 }
 

@@ -36,25 +36,32 @@ typedef struct PfsPart
 typedef struct PfsRelations
 {
 	struct PfsRelations *outer; /* the call around this one */
-	bool		runs;			/* among the calls on the C stack */
-	bool		built;			/* the plan was looked at */
-	bool		records;
-	bool		routes;			/* to partitions that are opened as rows come */
-	bool		only_scan;		/* all there is is the scan of an index */
-	bool		conflicts;		/* and looks for conflicting rows in their indexes */
-	int			level;			/* of the transaction when the call began */
-	uint8		timing;			/* PfsTiming, see times.h */
-	uint8		weight;			/* executions that a timed one stands for, less 1 */
+	union
+	{
+		struct
+		{
+			bool		runs;	/* among the calls on the C stack */
+			bool		built;	/* the plan was looked at */
+			bool		records;
+			bool		routes; /* to partitions that are opened as rows come */
+			bool		only_scan;	/* all there is is the scan of an index */
+			bool		conflicts;	/* and looks for conflicting rows in their indexes */
+			uint8		timing; /* PfsTimingState, see times.h */
+			uint8		weight; /* executions that a timed one stands for, less 1 */
+		};
+		uint64		nothing;	/* all false and undecided */
+	};
 	uint32		routed;			/* of those partitions, parts already */
 	uint32		parts;
 	uint32		room;
+	int			level;			/* of the transaction when the call began */
 	EState	   *estate;			/* NULL: of a COPY */
 	PlanState  *plan;
 	struct PfsStatement **statement; /* gets rows_examined, unless it has ended; NULL = of a COPY */
 	MemoryContext context;
-	struct PfsTime *times;
-	uint64		began;			/* the run that is timed, in ticks */
-	struct PfsTime *routing;	/* that of the node that routes */
+	struct PfsTime *times;		/* if it is timed: of its nodes ... */
+	struct PfsTime *routing;	/* ... and that of the one that routes rows ... */
+	uint64		began;			/* ... since this run began, in ticks */
 	PfsPart    *part;			/* own, or of the context */
 	PfsPart		own[PFS_OWN_PARTS];
 } PfsRelations;
@@ -64,7 +71,8 @@ static inline void
 pfs_relations_init(PfsRelations *relations, EState *estate, PlanState *plan, MemoryContext context,
 				   struct PfsStatement **statement)
 {
-	memset(relations, 0, offsetof(PfsRelations, own));
+	relations->nothing = 0;
+	relations->routed = relations->parts = 0;
 	relations->estate = estate;
 	relations->plan = plan;
 	relations->context = context;

@@ -48,6 +48,7 @@ pfs_times_decide(PfsRelations *relations, PfsKnown *known)
 		return;
 	}
 	relations->timing = PFS_TIMING_TIMED;
+	relations->times = relations->routing = NULL;
 	relations->weight = known->skipped;
 	known->samples += known->samples < PFS_SAMPLES_FIRST;
 	known->skip = known->skipped = known->samples < PFS_SAMPLES_FIRST ? 0
