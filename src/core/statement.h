@@ -144,6 +144,7 @@ typedef struct PfsRowsHot
 	uint64_t	changes;		/* arena's; 0 = nothing is known, or they make rows */
 	struct PfsWaitCell *cell;	/* by event name; NULL = they are not wanted */
 	uint32_t	reset;			/* arena->reset_now */
+	bool		timed;			/* as far as their event's name decides */
 } PfsRowsHot;
 
 typedef enum PfsAnswerUse

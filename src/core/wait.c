@@ -372,15 +372,19 @@ pfs_wait_drop(PfsSession *session, PfsWait *wait)
 
 /* Rows read and changed together are one event: the count says rows, the time is that of all. */
 static inline void
-add_rows(PfsTimerStat *stat, uint64_t rows, PfsTicks ticks)
+add_rows(PfsTimerStat *stat, uint64_t rows, PfsTicks ticks, uint64_t weight)
 {
+	if (rows == 0 && pfs_load(&stat->count) == 0)
+		return;					/* no time without rows */
 	pfs_add(&stat->count, rows - 1);
 	pfs_timer_stat_add(stat, ticks);
+	if (ticks != 0 && weight > 1)
+		pfs_add(&stat->sum, (weight - 1) * ticks);
 }
 
 PFS_HOT void
-pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
-			   uint64_t rows, PfsTicks start, PfsTicks ticks)
+pfs_wait_table_sampled(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
+					   uint64_t rows, PfsTicks start, PfsTicks ticks, uint64_t weight)
 {
 	static const uint8_t operations[PFS_TABLE_OPERATIONS] = {PFS_OPERATION_FETCH,
 		PFS_OPERATION_INSERT, PFS_OPERATION_UPDATE, PFS_OPERATION_ROW_DELETE};
@@ -389,20 +393,20 @@ pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperatio
 	PfsObjectCell *table;
 	PfsWaitCell *cell;
 
-	if (rows == 0 || !pfs_wait_enabled(session, number) || !pfs_enter_recording(session))
+	if ((rows == 0 && ticks == 0) || !pfs_wait_enabled(session, number) || !pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
 	cell = cell_of(session, number);
 	if (pfs_likely(cell != NULL))
-		add_rows(&cell->stat, rows, ticks);
+		add_rows(&cell->stat, rows, ticks, weight);
 	table = pfs_table_cell(arena, session->thread, row, use);
 	if (pfs_likely(table != NULL))
 	{
 		pfs_seq_write_begin(&table->head.seq);
-		add_rows(&table->stat.table.operation[operation], rows, ticks);
+		add_rows(&table->stat.table.operation[operation], rows, ticks, weight);
 		pfs_seq_write_end(&table->head.seq);
 	}
-	if (pfs_unlikely(pfs_wait_shown(session)))
+	if (pfs_unlikely(pfs_wait_shown(session)) && rows != 0)
 	{
 		PfsWait		wait = {.start = ticks != 0 ? start : 0,.wait = number,
 			.operation = operations[operation],
@@ -416,6 +420,12 @@ pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperatio
 	pfs_leave_recording(session);
 }
 
+bool
+pfs_wait_rows_timed(PfsSession *session)
+{
+	return pfs_wait_hot(session, pfs_load(&session->arena->table_wait))->timed != 0;
+}
+
 /* Finds out what pfs_wait_rows needs to know; it stays NULL where each event makes a row, or none is wanted. */
 static void
 remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use, uint32_t number)
@@ -426,6 +436,7 @@ remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 
 	*cell = NULL;
 	hot->changes = 0;
+	hot->timed = pfs_wait_rows_timed(session);
 	if (!pfs_wait_enabled(session, number) || pfs_wait_shown(session) || !pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);

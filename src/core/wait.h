@@ -122,10 +122,23 @@ extern void pfs_wait_drop(PfsSession *session, PfsWait *wait);
 
 /*
  * Counts rows of a table, all of one operation, that took this time together (0 = untimed): one
- * event of wait/io/table.  Already over; start: for the row shown.
+ * event of wait/io/table.  Already over; start: for the row shown.  The time stands for so many events
+ * (weight): the others were not timed.  No rows: it belongs to rows that were counted before.
  */
-extern void pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
-						   uint64_t rows, PfsTicks start, PfsTicks wait);
+extern void pfs_wait_table_sampled(PfsSession *session, uint32_t row, uint32_t use,
+								   PfsTableOperation operation, uint64_t rows, PfsTicks start, PfsTicks wait,
+								   uint64_t weight);
+
+static inline void
+pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
+			   uint64_t rows, PfsTicks start, PfsTicks wait)
+{
+	if (rows != 0)
+		pfs_wait_table_sampled(session, row, use, operation, rows, start, wait, 1);
+}
+
+/* Are they timed, as far as their event's name decides? */
+extern bool pfs_wait_rows_timed(PfsSession *session);
 
 extern void pfs_wait_rows_slow(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use,
 							   PfsTableOperation operation, uint64_t rows);

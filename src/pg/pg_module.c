@@ -25,9 +25,12 @@
  *		pg_wait_fd.c		descriptors: files and sockets
  *		pg_wait_lock.c		heavyweight locks and who holds them
  *		pg_wait_sampler.c	looks at wait events where calls are not timed
- *		pg_table_io.c		rows of tables and indexes: queries
- *		pg_table_sweep.c	the same of whatever is no query
- *		pg_table_row.c		names and rows of tables; rename, drop
+ *		relation/parts.c	rows of tables and indexes: what a call has read and changed
+ *		relation/known.c	relations by oid
+ *		relation/rows.c		names and rows of tables
+ *		relation/dropped.c	rename, drop
+ *		relation/copy.c		rows of COPY
+ *		relation/times.c	times of the nodes that scan and change tables
  *		pg_compat.h			what differs between majors
  *
  * Hooks are installed only when the postmaster preloads the library and

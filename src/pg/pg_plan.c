@@ -195,10 +195,10 @@ scans_range(Plan *plan)
  * Calls are counted, not rows: that needs no return.  Of the calls of a loop the last one returns no row.  When the
  * node is asked anew, the server ends the loop in its instrumentation, as long as we say that one runs.
  */
-static PFS_HOT TupleTableSlot *
-count_call(PlanState *node)
+PFS_HOT TupleTableSlot *
+pfs_pg_count_call(PlanState *node)
 {
-	PfsPgSortInput *input = (PfsPgSortInput *) node->instrument;
+	PfsPgNodeCounter *input = (PfsPgNodeCounter *) node->instrument;
 
 	input->calls++;
 	input->own.running = true;
@@ -213,7 +213,7 @@ count_call(PlanState *node)
 static void
 watch_sort_input(PfsPgQuery *query, PlanState *node)
 {
-	PfsPgSortInput *input;
+	PfsPgNodeCounter *input;
 
 	if (node == NULL)
 		return;
@@ -231,7 +231,7 @@ watch_sort_input(PfsPgQuery *query, PlanState *node)
 		return;
 	input->counted = &input->own;
 	node->instrument = &input->own;
-	node->ExecProcNode = count_call;
+	node->ExecProcNode = pfs_pg_count_call;
 }
 
 static bool
@@ -247,7 +247,7 @@ rows_sorted(const PfsPgQuery *query)
 {
 	uint64		rows = 0;
 
-	for (const PfsPgSortInput *input = query->sorts; input != NULL; input = input->next)
+	for (const PfsPgNodeCounter *input = query->sorts; input != NULL; input = input->next)
 	{
 		uint64		loops = (uint64) input->own.nloops + (input->own.running ? 1 : 0);
 

@@ -18,14 +18,21 @@
 #include "nodes/memnodes.h"
 #include "pg/relation/relation.h"
 
-/* Counts the rows that a sort takes in; hangs on the node below the sort. */
-typedef struct PfsPgSortInput
+/*
+ * Counts the calls of a node, which are the rows that a sort above it takes in, and the time of some; hangs on the
+ * node.
+ */
+typedef struct PfsPgNodeCounter
 {
 	Instrumentation own;		/* first: the node's "instrument", if it had none */
 	uint64		calls;			/* of the node */
 	const Instrumentation *counted; /* own, or what the node had already */
-	struct PfsPgSortInput *next;
-} PfsPgSortInput;
+	struct PfsPgNodeCounter *next;
+	uint64		next_timed;		/* call that is timed next ... */
+	uint64		timed;			/* ... and how many were of those that are not all timed ... */
+	PfsTicks	ticks;			/* ... in this time */
+	PfsTicks	first_ticks;	/* of those that are: the first calls */
+} PfsPgNodeCounter;
 
 typedef struct PfsPgQuery
 {
@@ -33,7 +40,7 @@ typedef struct PfsPgQuery
 	EState	   *estate;
 	PlanState  *plan;
 	PfsStatement *statement;	/* NULL = none, or it has ended */
-	PfsPgSortInput *sorts;
+	PfsPgNodeCounter *sorts;
 	struct PfsPgQuery *next;	/* of the free ones */
 	bool		open;			/* until ExecutorEnd, or the end of its memory */
 	PfsRelations relations;		/* last: not all of it is set to nothing */
@@ -55,6 +62,9 @@ pfs_pg_query_part(PfsPgQuery *query)
 extern void pfs_pg_query_end(PfsPgQuery *query);
 
 extern void pfs_pg_query_gone(void *query);
+
+/* pg_plan.c: counts the calls of a node on which a counter hangs. */
+extern TupleTableSlot *pfs_pg_count_call(PlanState *node);
 
 /* What was attached, or NULL. */
 static inline PfsPgQuery *

@@ -83,7 +83,7 @@ pfs_xact_callback(XactEvent event, void *arg)
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
 		pfs_pg_nest_level = 1;
 	pfs_dropped_transaction(event);
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+	if (event <= XACT_EVENT_PREPARE)	/* not before it */
 		pfs_relations_forget(1);
 	if (pfs_session.thread == NULL || IsParallelWorker())
 		return;

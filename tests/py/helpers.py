@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
-import pytest
 from psycopg.rows import namedtuple_row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,11 +25,6 @@ LOAD_SECONDS = int(os.environ.get("PFS_LOAD_SECONDS", "8"))
 """Duration of each load test; 60 for the full proof."""
 DEADLINE_S = 20.0
 PS_PER_S = 10**12
-
-
-untimed = pytest.mark.xfail(
-    strict=True, reason="times of tables are 0 until nodes are timed safely: docs/parity.md"
-)
 
 
 # --- reading ----------------------------------------------------------------------------------

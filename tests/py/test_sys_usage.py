@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from helpers import one, rows, untimed
+from helpers import one, rows
 
 ROWS = 20_000
 SETTINGS = ("seqscan", "indexscan", "indexonlyscan", "bitmapscan")
@@ -146,7 +146,6 @@ def test_rows_selected(reader: Any) -> None:
     ]
 
 
-@untimed
 def test_latency_of_an_index(reader: Any) -> None:
     """It is ours: the server has none."""
     read(reader, "SELECT filler FROM used.t WHERE by_index IN (1, 2)", "indexscan", "Index Scan")

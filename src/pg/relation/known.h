@@ -28,10 +28,14 @@ typedef struct PfsKnown
 	uint32		row;			/* in the arena, see object.h; 0 = none */
 	uint32		use;
 	uint8		kind;			/* PfsKnownKind */
-	bool		watched;		/* setup_objects says so ... */
-	bool		excludes;		/* index of an exclusion constraint */
-	bool		owed;			/* "seen" are rows that could not be recorded when they were counted */
-	uint32		rules;			/* ... as of this arena->objects_changed */
+	uint8		watched:1;		/* setup_objects says so ... */
+	uint8		timed:1;		/* ... and this */
+	uint8		excludes:1;		/* index of an exclusion constraint */
+	uint8		owed:1;			/* "seen" are rows that could not be recorded when they were counted */
+	uint8		samples:4;		/* timed executions, up to PFS_SAMPLES_FIRST */
+	uint8		skip;			/* executions to come that are not timed ... */
+	uint8		skipped;		/* ... as it was at first */
+	uint32		rules;			/* as of this arena->objects_changed */
 	uint32		epoch;			/* in which "seen" was right, see parts.c */
 	PfsObjectCell *cell;		/* where this thread counts, as far as is known */
 	uint64		seen[PFS_TABLE_OPERATIONS]; /* counters up to which all is recorded, or nobody's */

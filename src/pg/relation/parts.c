@@ -20,6 +20,7 @@
 #include "pg/relation/known.h"
 #include "pg/relation/parts.h"
 #include "pg/relation/relation.h"
+#include "pg/relation/times.h"
 #include "utils/memutils.h"
 #include "utils/pgstat_internal.h"
 #include "utils/rel.h"
@@ -304,6 +305,7 @@ add_part(PfsRelations *relations, Relation relation, Oid oid, PfsReads reads)
 	relations->parts++;
 	part->relation = relation;
 	part->known = known;
+	part->time = NULL;
 	part->oid = oid;
 	part->reads = (uint8) reads;
 	return part;
@@ -324,11 +326,20 @@ pfs_part_begin(PfsRelations *relations, Oid oid, PfsReads reads)
 	add_and_begin(relations, NULL, oid, reads);
 }
 
+/* node: reads or changes it. */
 static pg_noinline void
-begin_relation(PfsRelations *relations, Relation relation, PfsReads reads)
+begin_relation(PfsRelations *relations, Relation relation, PfsReads reads, PlanState *node)
 {
-	if (pfs_likely(relation != NULL))
-		add_and_begin(relations, relation, RelationGetRelid(relation), reads);
+	PfsPart    *part = pfs_likely(relation != NULL)
+		? add_part(relations, relation, RelationGetRelid(relation), reads) : NULL;
+
+	if (pfs_unlikely(part == NULL))
+		return;
+	begin_part(part);
+	if (relations->timing == PFS_TIMING_UNDECIDED)
+		pfs_times_decide(relations, part->known);
+	if (pfs_unlikely(relations->timing == PFS_TIMING_TIMED) && part->records && part->known->timed)
+		part->time = pfs_times_watch(relations, node);
 }
 
 /* --- the plan --- */
@@ -377,10 +388,12 @@ modify(PfsRelations *relations, ModifyTableState *node)
 	{
 		Relation	relation = node->resultRelInfo[i].ri_RelationDesc;
 
-		begin_relation(relations, relation, PFS_READS_NOTHING);
+		begin_relation(relations, relation, PFS_READS_NOTHING, &node->ps);
 		if (relations->records && node->operation != CMD_DELETE && relation->rd_rel->relhasindex)
 			begin_conflicts(relations, plan, relation);
 	}
+	if (relations->routes && pfs_unlikely(relations->timing == PFS_TIMING_TIMED))
+		relations->routing = pfs_times_watch(relations, &node->ps);
 }
 
 static void look_at(PfsRelations *relations, PlanState *node, int depth);
@@ -412,10 +425,11 @@ look_at(PfsRelations *relations, PlanState *node, int depth)
 		switch (nodeTag(node))
 		{
 			case T_IndexScanState:
-				begin_relation(relations, ((IndexScanState *) node)->iss_RelationDesc, PFS_READS_INDEX);
+				begin_relation(relations, ((IndexScanState *) node)->iss_RelationDesc, PFS_READS_INDEX, node);
 				return;
 			case T_IndexOnlyScanState:
-				begin_relation(relations, ((IndexOnlyScanState *) node)->ioss_RelationDesc, PFS_READS_INDEX_ONLY);
+				begin_relation(relations, ((IndexOnlyScanState *) node)->ioss_RelationDesc, PFS_READS_INDEX_ONLY,
+							   node);
 				return;
 			case T_CustomScanState:
 				look_at_list(relations, ((CustomScanState *) node)->custom_ps, depth + 1);
@@ -424,7 +438,7 @@ look_at(PfsRelations *relations, PlanState *node, int depth)
 			case T_SampleScanState:
 			case T_BitmapHeapScanState:
 			case T_TidRangeScanState:
-				begin_relation(relations, ((ScanState *) node)->ss_currentRelation, PFS_READS_TABLE);
+				begin_relation(relations, ((ScanState *) node)->ss_currentRelation, PFS_READS_TABLE, node);
 				return;
 			case T_AppendState:
 				look_at_all(relations, ((AppendState *) node)->appendplans, ((AppendState *) node)->as_nplans,
@@ -546,6 +560,8 @@ begin_any(PfsRelations *relations)
 		begin_plan(relations);
 	else
 		begin_again(relations);
+	if (pfs_unlikely(relations->timing == PFS_TIMING_TIMED))
+		relations->began = pfs_now();
 	if (pfs_likely(relations->parts > 0) || relations->routes)
 		run(relations);
 }
@@ -586,13 +602,20 @@ begin_only_scan(PfsRelations *relations)
 	index = scan->iss_RelationDesc;
 	status = index->pgstat_info;
 	known = &pfs_known[RelationGetRelid(index) & (PFS_KNOWN - 1)];
-	if (status == NULL || known->oid != RelationGetRelid(index) || !pfs_known_is_right(known))
+	if (status == NULL || known->oid != RelationGetRelid(index) || !pfs_known_is_right(known) ||
+		pfs_session.rows.changes != pfs_load_acquire(&pfs_arena->changes))
 		return false;
+	if (known->skip > 0)
+		known->skip--;
+	else if (known->timed && pfs_session.rows.timed)
+		return false;			/* to be timed */
+	relations->timing = PFS_TIMING_NONE;
 	known->epoch = ++pfs_known_epoch;
 	known->seen[PFS_INDEX_FETCHED] = (uint64) PFS_PG_COUNTER(status, tuples_fetched);
 	known->seen[PFS_INDEX_RETURNED] = (uint64) PFS_PG_COUNTER(status, tuples_returned);
 	part->relation = index;
 	part->known = known;
+	part->time = NULL;
 	part->oid = known->oid;
 	part->reads = PFS_READS_INDEX;
 	part->records = known->watched;
@@ -650,33 +673,46 @@ owe(PfsKnown *known, const Counters *now, bool index)
 }
 
 static void
-take_routed(PfsRelations *relations, Relation relation, bool index, bool failed)
+take_routed(PfsRelations *relations, Relation relation, bool index)
 {
-	const PgStat_TableStatus *status = relation != NULL ? relation->pgstat_info : NULL;
-	PfsPart		once = {.relation = relation,.reads = index ? PFS_READS_CONFLICTS : PFS_READS_NOTHING};
-	PfsPart    *part = &once;
+	const PgStat_TableStatus *status = relation->pgstat_info;
+	PfsPart		part = {.relation = relation,.reads = index ? PFS_READS_CONFLICTS : PFS_READS_NOTHING};
 	Counters	now = {0};
 
-	if (status == NULL)
+	part.known = status == NULL ? NULL : pfs_known_find(RelationGetRelid(relation));
+	if (part.known == NULL)
 		return;
-	if (failed)
-		once.known = pfs_known_find(RelationGetRelid(relation));
-	else
-		part = add_part(relations, relation, RelationGetRelid(relation), once.reads);
-	if (part == NULL || part->known == NULL)
-		return;
-	once.records = relations->records && once.known != NULL && once.known->watched;
 	read_counters(status, index, &now);
-	guess_seen(part->known, status, index, &now);
-	if (failed && relations->records && !pfs_known_is_right(part->known))
-		owe(part->known, &now, index);
+	guess_seen(part.known, status, index, &now);
+	part.records = relations->records && part.known->watched;
+	if (relations->records && !pfs_known_is_right(part.known))
+		owe(part.known, &now, index);
 	else
-		take(part, status);
+		take(&part, status);
+}
+
+static void
+add_routed(PfsRelations *relations, Relation relation, bool index)
+{
+	PfsPart    *part = add_part(relations, relation, RelationGetRelid(relation),
+								index ? PFS_READS_CONFLICTS : PFS_READS_NOTHING);
+	const PgStat_TableStatus *status = relation->pgstat_info;
+	Counters	now = {0};
+
+	if (part == NULL)
+		return;
+	if (status != NULL)
+	{
+		read_counters(status, index, &now);
+		guess_seen(part->known, status, index, &now);
+	}
+	if (!index && part->known->timed && relations->timing == PFS_TIMING_TIMED)
+		part->time = relations->routing;
 }
 
 /* Partitions opened since they were last looked at, and the indexes in which their conflicts were looked for. */
 static pg_noinline void
-take_all_routed(PfsRelations *relations, bool failed)
+for_all_routed(PfsRelations *relations, void (*function) (PfsRelations *, Relation, bool))
 {
 	List	   *routed = relations->estate->es_tuple_routing_result_relations;
 
@@ -684,13 +720,111 @@ take_all_routed(PfsRelations *relations, bool failed)
 	{
 		const ResultRelInfo *target = list_nth(routed, (int) i);
 
-		take_routed(relations, target->ri_RelationDesc, false, failed);
+		function(relations, target->ri_RelationDesc, false);
 		for (int j = 0; j < target->ri_NumIndices && target->ri_IndexRelationDescs != NULL; j++)
-			if (relations->conflicts || target->ri_IndexRelationInfo[j]->ii_ExclusionOps != NULL)
-				take_routed(relations, target->ri_IndexRelationDescs[j], true, failed);
+			if (target->ri_IndexRelationDescs[j] != NULL &&
+				(relations->conflicts || target->ri_IndexRelationInfo[j]->ii_ExclusionOps != NULL))
+				function(relations, target->ri_IndexRelationDescs[j], true);
 	}
-	if (!failed)
-		relations->routed = (uint32) list_length(routed);
+}
+
+/* --- times --- */
+
+static bool
+changes(const PfsPart *part)
+{
+	return part->reads == PFS_READS_NOTHING;
+}
+
+static uint64
+rows_of(const PfsPart *part, const Counters *now, int operation)
+{
+	return reads_index(part) && operation != PFS_TABLE_FETCH ? 0
+		: difference(now->value[operation], part->known->seen[operation]);
+}
+
+/* What the part's node has spent for these rows: a scan everything, a modification its share. */
+static PfsTicks
+time_of(const PfsPart *part, int operation, uint64 rows)
+{
+	PfsTime    *time = part->time;
+	PfsTicks	spent;
+
+	if (time == NULL || changes(part) == (operation == PFS_TABLE_FETCH))
+		return 0;
+	spent = time->spent;
+	if (changes(part))
+		return time->rows == 0 ? 0 : (PfsTicks) ((double) spent * (double) rows / (double) time->rows);
+	time->spent = 0;
+	return spent;
+}
+
+static void
+take_operation(const PfsRelations *relations, const PfsPart *part, const Counters *now, int operation)
+{
+	PfsKnown   *known = part->known;
+	uint64		rows = rows_of(part, now, operation);
+	PfsTicks	ticks = time_of(part, operation, rows);
+
+	known->seen[operation] = now->value[operation];
+	if ((rows > 0 || ticks > 0) && part->records)
+		pfs_wait_table_sampled(&pfs_session, known->row, known->use, operation, rows, pfs_now() - ticks, ticks,
+							   (uint64) relations->weight + 1);
+}
+
+static uint64
+take_fetches(const PfsRelations *relations, const PfsPart *part, const Counters *now)
+{
+	uint64		rows = rows_of(part, now, PFS_TABLE_FETCH);
+	uint64		found = difference(now->value[PFS_INDEX_RETURNED], part->known->seen[PFS_INDEX_RETURNED]);
+
+	take_operation(relations, part, now, PFS_TABLE_FETCH);
+	if (reads_index(part))
+		part->known->seen[PFS_INDEX_RETURNED] = now->value[PFS_INDEX_RETURNED];
+	return part->reads == PFS_READS_TABLE || part->reads == PFS_READS_INDEX ? rows
+		: part->reads == PFS_READS_INDEX_ONLY ? found : 0;
+}
+
+static void
+take_changes(const PfsRelations *relations, bool by_changers)
+{
+	Counters	now;
+
+	for (uint32 i = 0; i < relations->parts; i++)
+	{
+		const PfsPart *part = &relations->part[i];
+
+		if (reads_index(part) || changes(part) != by_changers || status_of(part) == NULL)
+			continue;
+		read_table(status_of(part), &now);
+		for (int operation = PFS_TABLE_INSERT; operation < PFS_TABLE_OPERATIONS; operation++)
+			take_operation(relations, part, &now, operation);
+	}
+}
+
+/* As take, with times.  Who changes a table is asked before who only reads it: it has the time. */
+static pg_noinline uint64
+take_all_timed(PfsRelations *relations)
+{
+	uint64		examined = 0;
+	Counters	now;
+
+	pfs_times_end(relations);
+	for (uint32 i = 0; i < relations->parts; i++)
+	{
+		const PfsPart *part = &relations->part[i];
+
+		if (status_of(part) == NULL)
+			continue;
+		read_counters(status_of(part), reads_index(part), &now);
+		examined += take_fetches(relations, part, &now);
+		if (part->time != NULL && changes(part))
+			for (int operation = PFS_TABLE_INSERT; operation < PFS_TABLE_OPERATIONS; operation++)
+				part->time->rows += rows_of(part, &now, operation);
+	}
+	take_changes(relations, true);
+	take_changes(relations, false);
+	return examined;
 }
 
 static pg_noinline void
@@ -711,10 +845,16 @@ end_any(PfsRelations *relations)
 	if (pfs_unlikely(running != relations))
 		pop_above(relations);
 	pop();
-	for (uint32 i = 0; i < relations->parts; i++)
-		examined += take(&relations->part[i], status_of(&relations->part[i]));
 	if (pfs_unlikely(relations->routes) && relations->estate != NULL)
-		take_all_routed(relations, false);
+	{
+		for_all_routed(relations, add_routed);
+		relations->routed = (uint32) list_length(relations->estate->es_tuple_routing_result_relations);
+	}
+	if (pfs_unlikely(relations->timing == PFS_TIMING_TIMED))
+		examined = take_all_timed(relations);
+	else
+		for (uint32 i = 0; i < relations->parts; i++)
+			examined += take(&relations->part[i], status_of(&relations->part[i]));
 	add_examined(relations, examined);
 }
 
@@ -772,7 +912,7 @@ pfs_relations_failed(void)
 			if (relations->part[i].relation != NULL || InterruptHoldoffCount == 0)
 				examined += take(&relations->part[i], status_of(&relations->part[i]));
 		if (relations->routes && relations->estate != NULL)
-			take_all_routed(relations, true);
+			for_all_routed(relations, take_routed);
 		add_examined(relations, examined);
 		pfs_session.running = inner;
 	}

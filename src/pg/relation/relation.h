@@ -16,6 +16,7 @@
 #include "nodes/parsenodes.h"
 
 struct PfsKnown;
+struct PfsTime;
 struct PfsStatement;
 
 /* A relation that a call reads or changes. */
@@ -23,6 +24,7 @@ typedef struct PfsPart
 {
 	Relation	relation;		/* open as long as the query; NULL: looked up by its oid */
 	struct PfsKnown *known;
+	struct PfsTime *time;		/* of the node that reads or changes it; NULL = not timed */
 	Oid			oid;
 	uint8		reads;			/* PfsReads, see parts.h */
 	bool		records;		/* else only rows_examined */
@@ -44,8 +46,10 @@ typedef struct PfsRelations
 			bool		routes; /* to partitions that are opened as rows come */
 			bool		only_scan;	/* all there is is the scan of an index */
 			bool		conflicts;	/* and looks for conflicting rows in their indexes */
+			uint8		timing; /* PfsTimingState, see times.h */
+			uint8		weight; /* executions that a timed one stands for, less 1 */
 		};
-		uint64		nothing;	/* all false */
+		uint64		nothing;	/* all false and undecided */
 	};
 	uint32		routed;			/* of those partitions, parts already */
 	uint32		parts;
@@ -55,6 +59,9 @@ typedef struct PfsRelations
 	PlanState  *plan;
 	struct PfsStatement **statement; /* gets rows_examined, unless it has ended; NULL = of a COPY */
 	MemoryContext context;
+	struct PfsTime *times;		/* if it is timed: of its nodes ... */
+	struct PfsTime *routing;	/* ... and that of the one that routes rows ... */
+	uint64		began;			/* ... since this run began, in ticks */
 	PfsPart    *part;			/* own, or of the context */
 	PfsPart		own[PFS_OWN_PARTS];
 } PfsRelations;

@@ -94,9 +94,10 @@ pfs_known_ask(PfsKnown *known)
 	bool		named = false;
 	bool		timed;
 
-	known->watched = false;
+	known->watched = known->timed = false;
 	known->row = 0;
 	known->cell = NULL;
+	known->skip = 0;
 	if (kind == PFS_KNOWN_INDEX)
 	{
 		key.index = known->oid;
@@ -116,6 +117,7 @@ pfs_known_ask(PfsKnown *known)
 		return;
 	name_row(known->row, known->use, &names, key.index);
 	known->watched = pfs_table_watched(pfs_arena, known->row, known->use, &timed);
+	known->timed = timed;
 }
 
 bool
