@@ -48,6 +48,7 @@ take_over_journal(PfsSession *session)
 	int32_t		stack = (int32_t) pfs_min(arena->sizes.statement_stack, PFS_OPEN_STATEMENTS);
 
 	session->slots_of = thread->thread_id;
+	memset(session->statements_long.hot, 0, sizeof(session->statements_long.hot));
 	session->free = session->free_unplaced = session->newest = NULL;
 	session->records = pfs_journal_records(arena, thread);
 	session->order = pfs_journal_order(arena, thread);
@@ -60,6 +61,7 @@ take_over_journal(PfsSession *session)
 		PfsStatement *statement = &session->statement[i];
 
 		statement->in_use = false;
+		statement->cpu = 0;
 		statement->place = (int16_t) (i < stack ? i : -1);
 		statement->slot = (uint16_t) i;
 		statement->record = i < stack ? session->records + i : &statement->own_record;
@@ -577,6 +579,7 @@ void
 pfs_statement_drop(PfsSession *session, PfsStatement *statement)
 {
 	hide(session, statement);
+	statement->cpu = 0;
 	if (statement->recorded)
 		pfs_transaction_forget_parent(session, statement->record->event_id);
 	release(session, statement);
@@ -647,6 +650,7 @@ end_cpu(PfsStatement *statement)
 	if (statement->since != 0)
 		turn_cpu(statement);
 	pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, pfs_ns_to_ticks(statement->cpu));
+	statement->cpu = 0;
 }
 
 #define HISTORIES (PFS_RECORD_HISTORY | PFS_RECORD_LONG)

@@ -56,11 +56,9 @@ typedef struct PfsStatement
 	uint8_t		held;			/* the host still refers to it: it is not free when it has ended */
 	PfsTicks	spent;			/* ticks it ran before */
 	PfsTicks	paused_at;
-	uint64_t	cpu;			/* nanoseconds, see turn_cpu; 0: consumer is off */
 	void	   *host_query;		/* the query it executes */
 	struct PfsStatement *host_caller;
 	uint64_t	host_rows;
-	uint64_t	host_broken_rows;	/* of the run that an error broke off */
 	uint32_t	children;		/* open statements whose parent this is */
 	uint32_t	host_flags;
 	uint8_t		host_state;
@@ -68,20 +66,23 @@ typedef struct PfsStatement
 	uint8_t		host_returns;	/* rows are counted as sent ... */
 	uint8_t		host_changes;	/* ... and as affected */
 	uint8_t		host_watches;	/* its plan sorts, or may spill */
-	uint8_t		spare[3];
+	uint8_t		host_broken;	/* an error broke off a run; host_broken_rows are of it */
+	uint8_t		spare[2];
 
-	uint64_t	host_base[2];
+	uint64_t	host_base;		/* what the host's counters showed when it began */
 	PfsWaitTotals waits;
+	uint64_t	cpu;			/* nanoseconds, see turn_cpu; 0: consumer is off */
+	uint64_t	host_broken_rows;
 	PfsStatementRecord own_record;
 } PfsStatement;
 
 typedef struct PfsTransaction
 {
-	PfsTransactionEvent *event; /* in the thread's slot, or own_event when it makes no row */
-	PfsTransactionEvent own_event;
 	uint64_t	event_id;		/* 0 = none is open that makes a row */
+	PfsTransactionEvent *event; /* in the thread's slot, or the session's own */
 	bool		open;
 	bool		recorded;
+	uint16_t	spare;
 	PfsScope	scope;
 } PfsTransaction;
 
@@ -92,11 +93,28 @@ typedef struct PfsClaim
 	uint64_t	end;
 } PfsClaim;
 
-/* Of the long history of statements. */
+/* Where statements of one kind were summed last: good for its epoch. */
+typedef struct PfsSumHot
+{
+	uint64_t	query_id;
+	uint32_t	digest;			/* 0 = nothing is known */
+	uint32_t	digest_generation;
+	uint32_t	epoch;
+	uint32_t	flags;			/* of PFS_RECORD_* */
+	uint32_t	class;
+	uint32_t	spare;
+	void	   *cell;			/* PfsStatementCell of the class */
+	void	   *digest_cell;
+} PfsSumHot;
+
+#define PFS_SUMS_HOT 16			/* power of two */
+
+/* What a session remembers between sums: claims of the long history, and cells. */
 typedef struct PfsLongClaims
 {
 	PfsClaim	rows;
 	PfsClaim	texts;
+	PfsSumHot	hot[PFS_SUMS_HOT];
 } PfsLongClaims;
 
 /*
@@ -136,43 +154,49 @@ typedef enum PfsAnswerUse
 	PFS_ANSWER_TIMED
 } PfsAnswerUse;
 
+/* Each statement touches the first three lines. */
 typedef struct PfsSession
 {
-	PfsArena   *arena;
+	PFS_ALIGNED PfsArena *arena;
 	PfsThread  *thread;			/* NULL = not attached: nothing is recorded */
 	uint64_t	decided;		/* arena->changes for which these are right; 0 = for none */
 	uint32_t	wants;			/* PFS_GATE_* */
 	uint32_t	flags;			/* PFS_RECORD_* of the statements that start now */
-	bool		shows;			/* they make rows */
-	bool		times_cpu;		/* and their processor time is taken */
-	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
 	PfsStatement *running;		/* innermost statement on stage */
 	PfsStatement *top;			/* the host's: top-level statement while none is running, or NULL */
 	PfsStatement *newest;		/* of the open ones */
-	PfsStatement *free;			/* with a place in the stack ... */
-	PfsStatement *free_unplaced;	/* ... and without */
+	bool		shows;			/* statements make rows */
+	bool		times_cpu;		/* and their processor time is taken */
+	bool		in_command;		/* the host's: the client's command has come, and is worked on */
+	bool		busy;			/* inside a recording function */
+	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
+
+	PfsStatement *free;			/* with a place in the stack */
 	PfsStatementRecord *records;	/* of the journal, with order and open as there */
 	uint16_t   *order;
 	uint16_t   *open_slots;
-	uint32_t	ring_mask;
+	uint64_t	oldest_text;	/* no open statement's text stands before this position */
+	uint64_t	slots_of;		/* thread id that all this belongs to */
+	PfsClaim	statement_ids;
+
 	PfsRef		schema;			/* name of the present one, and ... */
 	uint32_t	role;			/* ... the present role: the host's, for statements that start */
-	uint64_t	oldest_text;	/* no open statement's text stands before this position */
+	uint32_t	ring_mask;
+	uint32_t	spare;
+	uint64_t	promised_event; /* event id of the next top-level statement; 0 = none */
+	uint64_t	promised_statement; /* and its statement id; 0 = none */
+	PfsTransaction transaction;
+	PfsWaitTotals waits;		/* of no statement yet: the next top-level one gets them */
+
+	PfsRowsHot	rows;
+	PfsWaitHot	hot[PFS_WAITS_HOT];
+	PfsStatement *free_unplaced;	/* free, without a place in the stack */
 	uint64_t	summed_text;	/* where texts went when records were last summed */
-	bool		in_command;		/* the host's: the client's command has come, and is worked on */
-	bool		busy;			/* inside a recording function */
-	PfsClaim	statement_ids;
 	PfsLongClaims statements_long;
 	PfsClaim	transactions_long;
 	PfsClaim	waits_long;
 	PfsClaim	lock_waits;
-	PfsWaitTotals waits;		/* of no statement yet: the next top-level one gets them ... */
-	uint64_t	promised_event; /* ... and this event id, in which they are nested; 0 = none */
-	uint64_t	promised_statement; /* and this statement id; 0 = none */
-	PfsWaitHot	hot[PFS_WAITS_HOT];
-	PfsRowsHot	rows;
-	PfsTransaction transaction;
-	uint64_t	slots_of;		/* thread id that all this belongs to */
+	PfsTransactionEvent own_transaction;	/* of one that makes no row */
 	PfsStatement statement[PFS_OPEN_STATEMENTS];
 } PfsSession;
 

@@ -57,14 +57,63 @@ no_cell(Run *run)
 	return &run->nowhere;
 }
 
-static inline void
-begin_run(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, uint64_t number)
+/* Remembers the cells, if a later run of the same kind may take them without a further look. */
+static PFS_COLD void
+remember_run(const Run *run, PfsSumHot *hot)
+{
+	hot->digest = 0;
+	if (run->cell == &run->nowhere || run->of_digest.cell == &run->of_digest.aside || run->of_digest.lost ||
+		!run->of_digest.samples || run->histogram == NULL || !run->digest_histogram)
+		return;
+	*hot = (PfsSumHot)
+	{
+		.query_id = run->query_id,.digest = run->digest,.digest_generation = run->digest_generation,
+			.epoch = run->epoch,.flags = run->flags & RUN_FLAGS,.class = run->class,
+			.cell = run->cell,.digest_cell = run->of_digest.cell
+	};
+}
+
+/*
+ * The same cells as last time: nothing was reset since, the cell is still this digest's.  A class's cell is the
+ * thread's as long as it lives.
+ */
+static inline bool
+is_hot(const PfsArena *arena, const PfsSumHot *hot, const PfsStatementRecord *record)
+{
+	const PfsDigestCell *cell = hot->digest_cell;
+
+	return hot->query_id == record->query_id && hot->digest == record->digest && hot->digest != 0 &&
+		hot->digest_generation == record->digest_generation && hot->class == record->class &&
+		hot->flags == (record->used & RUN_FLAGS) && hot->epoch == record->epoch &&
+		hot->epoch == pfs_load_acquire(&arena->reset_now) && pfs_load(&cell->head.key) == hot->query_id &&
+		pfs_load(&cell->head.use) == hot->digest_generation && pfs_load(&cell->head.epoch) == hot->epoch;
+}
+
+static PFS_COLD void
+find_cells(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record)
 {
 	uint32_t	class = record->class < arena->sizes.statement_classes ? record->class : 0;
 	PfsScope	scope = (record->used & PFS_RECORD_GLOBAL) != 0 ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD;
 	PfsStatementCell *cell = pfs_cell_at(arena, thread, scope, PFS_FAMILY_STATEMENTS, class,
 										 sizeof(*cell), record->epoch);
 
+	if (pfs_unlikely(cell == NULL))
+		cell = no_cell(run);
+	run->cell = cell;
+	pfs_digest_open(arena, thread, record, &run->of_digest);
+	pfs_seq_write_begin(&cell->head.seq);
+	run->histogram = NULL;
+	if (pfs_unlikely((record->used & PFS_RECORD_TIMED) == 0))
+		return;
+	pfs_seq_write_begin(&thread->histogram_seq);
+	run->histogram = pfs_histogram_cell(arena, thread, record->epoch);
+	run->digest_histogram = record->epoch >= pfs_load(&arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]);
+}
+
+static inline void
+begin_run(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, uint64_t number,
+		  PfsSumHot *hot)
+{
 	run->query_id = record->query_id;
 	run->first = number;
 	run->digest = record->digest;
@@ -72,17 +121,23 @@ begin_run(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord
 	run->epoch = record->epoch;
 	run->class = record->class;
 	run->flags = record->used;
-	run->histogram = NULL;
-	if (pfs_unlikely(cell == NULL))
-		cell = no_cell(run);
-	run->cell = cell;
-	pfs_digest_open(arena, thread, record, &run->of_digest);
-	pfs_seq_write_begin(&cell->head.seq);
-	if (pfs_unlikely((record->used & PFS_RECORD_TIMED) == 0))
+	if (pfs_likely(hot != NULL && is_hot(arena, hot, record)))
+	{
+		run->cell = hot->cell;
+		run->of_digest.cell = hot->digest_cell;
+		run->of_digest.row = hot->digest;
+		run->of_digest.samples = true;
+		run->of_digest.lost = false;
+		run->histogram = thread->histogram;
+		run->digest_histogram = true;
+		pfs_seq_write_begin(&run->of_digest.cell->head.seq);
+		pfs_seq_write_begin(&run->cell->head.seq);
+		pfs_seq_write_begin(&thread->histogram_seq);
 		return;
-	pfs_seq_write_begin(&thread->histogram_seq);
-	run->histogram = pfs_histogram_cell(arena, thread, record->epoch);
-	run->digest_histogram = record->epoch >= pfs_load(&arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]);
+	}
+	find_cells(arena, thread, run, record);
+	if (hot != NULL)
+		remember_run(run, hot);
 }
 
 /* last: 0 = the record is not in the journal. */
@@ -185,7 +240,7 @@ pfs_sum_record(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *rec
 	Run			run;
 
 	pfs_sum_older(arena, thread, record->epoch, long_history);
-	begin_run(arena, thread, &run, record, 0);
+	begin_run(arena, thread, &run, record, 0, NULL);
 	(void) add_record(arena, &run, record);
 	end_run(arena, thread, &run, 0);
 }
@@ -216,7 +271,8 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 		{
 			if (runs)
 				end_run(arena, thread, &run, number - 1);
-			begin_run(arena, thread, &run, record, number);
+			begin_run(arena, thread, &run, record, number, long_history == NULL ? NULL
+					  : &long_history->hot[record->digest & (PFS_SUMS_HOT - 1)]);
 			runs = true;
 		}
 		/*

@@ -68,7 +68,7 @@ pfs_transaction_open(PfsSession *session, PfsTicks start)
 		pfs_enter_recording(session);
 	if (!transaction->recorded)
 	{
-		transaction->event = &transaction->own_event;
+		transaction->event = &session->own_transaction;
 		fill_event(session, transaction->event, start);
 		return;
 	}

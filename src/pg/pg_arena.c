@@ -24,7 +24,7 @@
 
 #define LOCK_TRANCHE "performance_schema"
 
-PfsArena   *pfs_arena = NULL;
+PFS_HOT_DATA PfsArena *pfs_arena = NULL;
 bool		pfs_pg_preloaded = false;
 
 static LWLock *setup_lock = NULL;

@@ -32,10 +32,10 @@
 #include "utils/timestamp.h"
 
 PfsSession	pfs_session;
-bool		pfs_pg_ready = false;
+PFS_HOT_DATA bool pfs_pg_ready = false;
 static const uint32 not_known = UINT32_MAX;
 PfsPgEntry	pfs_pg_entry = {.gate = &not_known};
-bool		pfs_pg_has_client = false;
+PFS_HOT_DATA bool pfs_pg_has_client = false;
 
 static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
 
@@ -43,7 +43,7 @@ static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
 static int	refused_pid = 0;
 
 /* What the session's schema and role were taken from. */
-static const char *schema_path = NULL;
+static PFS_HOT_DATA const char *schema_path = NULL;
 static const char *program_seen = NULL;
 
 static void

@@ -12,7 +12,7 @@
 #include "pg/pg_statement.h"
 #include "utils/timestamp.h"
 
-PfsPgCommand pfs_pg_command;
+PFS_HOT_DATA PfsPgCommand pfs_pg_command = {0};
 
 /* Owner: this process.  Pair of clock readings for pfs_pg_command_asked, and its last answer. */
 static TimestampTz paired_time = 0;

@@ -210,7 +210,10 @@ store_broken_rows(void)
 		const PfsPgQuery *query = statement->host_query;
 
 		if (query != NULL)
+		{
 			statement->host_broken_rows = query->estate->es_processed;
+			statement->host_broken = true;
+		}
 	}
 }
 

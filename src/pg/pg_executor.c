@@ -264,7 +264,7 @@ run(PFS_EXECUTOR_RUN_PARAMETERS)
 	if (statement == NULL || !leave_stage(&stage))
 		return;
 	statement->host_rows += queryDesc->estate->es_processed;
-	statement->host_broken_rows = 0;	/* the error was a warning, or was caught */
+	statement->host_broken = false; /* the error was a warning, or was caught */
 	if (queryDesc->dest->mydest == DestRemoteExecute)
 		pfs_pg_command.extended = true;
 	/* time between the runs of a cursor does not belong to its statement */

@@ -22,7 +22,6 @@
 #include "utils/tuplesort.h"
 #include "utils/tuplestore.h"
 
-#define BASE_TEMP_BLOCKS 0		/* host_base: what the counters showed at the start */
 
 /* Is an operator an equality?  Filled from the catalogue on first sight. */
 static struct
@@ -295,7 +294,7 @@ count_spills(PlanState *node, void *arg)
 void
 pfs_pg_usage_start(PfsStatement *statement)
 {
-	statement->host_base[BASE_TEMP_BLOCKS] = (uint64) pgBufferUsage.temp_blks_written;
+	statement->host_base = (uint64) pgBufferUsage.temp_blks_written;
 }
 
 /* Temporary files, nested statements included. */
@@ -303,7 +302,7 @@ void
 pfs_pg_usage_end(PfsStatement *statement)
 {
 	uint64		blocks = (uint64) pgBufferUsage.temp_blks_written -
-		statement->host_base[BASE_TEMP_BLOCKS];
+		statement->host_base;
 
 	pfs_statement_set(statement, PFS_COUNTER_TMP_BYTES, blocks * BLCKSZ);
 	if (blocks > 0 && pfs_record_counter(statement->record, PFS_COUNTER_CREATED_TMP_DISK_TABLES) == 0)
@@ -370,7 +369,7 @@ pfs_pg_plan_end(PfsPgQuery *query, bool ending)
 
 	if (pfs_unlikely(query->sorts != NULL))
 		pfs_statement_set(statement, PFS_COUNTER_SORT_ROWS, rows_sorted(query));
-	if ((uint64) pgBufferUsage.temp_blks_written == statement->host_base[BASE_TEMP_BLOCKS])
+	if ((uint64) pgBufferUsage.temp_blks_written == statement->host_base)
 		return;
 	count_spills(query->plan, &spills);
 	pfs_statement_set(statement, PFS_COUNTER_CREATED_TMP_DISK_TABLES, spills.nodes);

@@ -18,10 +18,10 @@
 #include "pg/pg_statement.h"
 #include "pg/pg_wait.h"
 
-const PQcommMethods *pfs_pg_server_methods = NULL;
+PFS_HOT_DATA const PQcommMethods *pfs_pg_server_methods = NULL;
 PQcommMethods pfs_pg_our_methods;
-bool		pfs_pg_protocol_is_out = false;
-static int	(*server_putmessage) (char type, const char *body, size_t length);
+PFS_HOT_DATA bool pfs_pg_protocol_is_out = false;
+static PFS_HOT_DATA int (*server_putmessage) (char type, const char *body, size_t length) = NULL;
 
 /* Is the client's next message a Sync, and here already?  Nothing is waited for. */
 static bool

@@ -14,7 +14,7 @@
 #define OWN_QUERIES 16
 
 static PfsPgQuery own[OWN_QUERIES];
-static PfsPgQuery *free_queries = NULL;
+static PFS_HOT_DATA PfsPgQuery *free_queries = NULL;
 static bool prepared = false;
 
 static inline bool

@@ -24,7 +24,7 @@
 #include "tcop/tcopprot.h"
 
 /* Owner: this process.  Nested statements that are ANALYSED: planned, and not executed yet. */
-static int	planned_nested = 0;
+static PFS_HOT_DATA int planned_nested = 0;
 
 /* --- states --- */
 
@@ -387,10 +387,10 @@ find_digest_again(PfsStatement *statement)
 	record->digest = pfs_pg_digest(record->query_id, text, 0, (int) length);
 }
 
-static PFS_HOT void
+static pg_attribute_always_inline void
 close_statement(PfsStatement *statement, PfsTicks end)
 {
-	bool		nested = statement->parent != NULL || statement->record->level > 0;
+	bool		nested = statement->record->level > 0;
 	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
 
 	store_rows(statement);
@@ -412,17 +412,22 @@ close_statement(PfsStatement *statement, PfsTicks end)
 		pfs_session.top = NULL;
 }
 
+static PFS_COLD void
+note_failure(PfsStatement *statement, int sqlstate, const char *message)
+{
+	pfs_statement_fail(&pfs_session, statement, (uint32) sqlstate, message, message == NULL ? 0
+					   : pfs_pg_clip(message, strlen(message), PFS_MESSAGE_LENGTH));
+	if (statement->host_broken)
+		statement->host_rows += statement->host_broken_rows;
+	pfs_pg_usage_end(statement);
+}
+
 PFS_HOT void
 pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
 {
 	pfs_pg_wait_settle();
 	if (pfs_unlikely(sqlstate != 0))
-	{
-		pfs_statement_fail(&pfs_session, statement, (uint32) sqlstate, message, message == NULL ? 0
-						   : pfs_pg_clip(message, strlen(message), PFS_MESSAGE_LENGTH));
-		statement->host_rows += statement->host_broken_rows;
-		pfs_pg_usage_end(statement);
-	}
+		note_failure(statement, sqlstate, message);
 	else if (pfs_unlikely(statement->record->epoch != pfs_load(&pfs_arena->reset_now)) &&
 			 statement->record->digest_generation != pfs_load(&pfs_arena->digest_generation))
 		find_digest_again(statement);
@@ -430,7 +435,7 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 }
 
 /* Nothing is allocated or looked up here: the memory of a portal may just be given back. */
-void
+PFS_COLD void
 pfs_pg_end_orphan(PfsStatement *statement)
 {
 	if (pfs_session.thread != NULL && !statement->host_in_call)

@@ -37,16 +37,16 @@ typedef struct LongWait
 } LongWait;
 
 /* Owner: this process. */
-static const PfsCall *active = NULL;	/* call under way */
+static PFS_HOT_DATA const PfsCall *active = NULL;	/* call under way */
 static PfsWait call_wait;		/* its wait, if it is an event of its own */
 static LongWait lock_wait;
 static LongWait idle_wait;
 static LongWait lwlock_wait;
-bool		pfs_pg_idle = false;
-static uint8_t idle_noted = 0;	/* it waits for its client since ... */
-static PfsTicks idle_from = 0;	/* ... then; 0 = not timed */
-static bool idle_is_noted = false;	/* with the present switches */
-static bool idle_is_timed = false;
+PFS_HOT_DATA bool pfs_pg_idle = false;
+static PFS_HOT_DATA uint8_t idle_noted = 0; /* it waits for its client since ... */
+static PFS_HOT_DATA bool idle_is_noted = false; /* with the present switches */
+static PFS_HOT_DATA bool idle_is_timed = false;
+static PFS_HOT_DATA PfsTicks idle_from = 0; /* ... then; 0 = not timed */
 static bool missed_files = false;	/* something was opened or closed unseen */
 
 /*
@@ -60,7 +60,7 @@ static struct
 	PfsTicks	end;
 }			put_off[16];
 static int	put_off_count = 0;
-bool		pfs_pg_wait_unsettled = false;	/* one of these, or lock_wait is open */
+PFS_HOT_DATA bool pfs_pg_wait_unsettled = false;	/* one of these, or lock_wait is open */
 
 /* What begin has found out, for end. */
 typedef enum Meaning

@@ -58,7 +58,7 @@ static const struct
 
 /* Events that were met without a name, until a safe point: wait number and code. */
 static uint32 nameless_wait = 0;
-uint32		pfs_pg_nameless_wait = 0;
+PFS_HOT_DATA uint32 pfs_pg_nameless_wait = 0;
 
 static const char *
 event_name(uint32 code)

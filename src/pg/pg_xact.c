@@ -22,7 +22,7 @@
 #include "storage/proc.h"
 #include "pg/relation/relation.h"
 
-int			pfs_pg_nest_level = 1;
+PFS_HOT_DATA int pfs_pg_nest_level = 1;
 
 /* The slot number is the process number.  Prepared transactions have no thread. */
 static uint64_t

@@ -10,8 +10,8 @@
 #define PROBES 8				/* neighbours tried, at two places */
 
 PfsKnown	pfs_known[PFS_KNOWN] __attribute__((aligned(64)));
-uint32		pfs_known_epoch = 1;
-uint32		pfs_known_owed = 0;
+PFS_HOT_DATA uint32 pfs_known_epoch = 1;
+PFS_HOT_DATA uint32 pfs_known_owed = 0;
 
 /* First its number itself, so that few pages of memory are touched: tables come in a row. */
 static inline uint32

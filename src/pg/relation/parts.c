@@ -28,7 +28,7 @@
 #define PLAN_DEPTH_MAX 200
 
 /* Calls on the C stack, innermost first; some may have been left without a word. */
-static PfsRelations *running = NULL;
+static PFS_HOT_DATA PfsRelations *running = NULL;
 
 /* First epoch that can begin in the present transaction. */
 static uint32 transaction_epoch = 1;
