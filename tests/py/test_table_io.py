@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import statistics
 import subprocess
 import time
 from collections.abc import Iterator
@@ -678,7 +679,10 @@ def processor_time(s: Session) -> float:
     ids=["seq scan", "index scan", "join"],
 )
 def test_time_of_a_scan(s: Session, conn: Any, sql: str, node: str) -> None:
-    """The estimate is near the time of a statement that does nearly nothing else."""
+    """The estimate is near the time of a statement that does nearly nothing else.
+
+    It is elapsed time, which on a busy machine is more than the process has worked.
+    """
     s.run(
         "CREATE TABLE t (id int PRIMARY KEY, v int, txt text)",
         "INSERT INTO t SELECT g, g % 100, repeat('x', 400) FROM generate_series(1, 100000) g",
@@ -689,14 +693,15 @@ def test_time_of_a_scan(s: Session, conn: Any, sql: str, node: str) -> None:
         "SET enable_sort = off" if node == "Index Scan" else "SET enable_indexscan = off",
     )
     assert any(node in line for (line,) in s.conn.execute(f"EXPLAIN {sql}").fetchall())
-    ratios = []
+    found = []
     for _ in range(5):
         before = timer(conn, "fetch")
-        start = processor_time(s)
+        start, clock = processor_time(s), time.monotonic()
         s.run(sql)
-        spent = processor_time(s) - start
-        ratios.append((timer(conn, "fetch") - before) / PS_PER_S / spent)
-    assert 0.6 < sorted(ratios)[2] < 1.4, ratios
+        spent, elapsed = processor_time(s) - start, time.monotonic() - clock
+        found.append(((timer(conn, "fetch") - before) / PS_PER_S, spent, elapsed))
+    assert 0.6 < statistics.median(scan / spent for scan, spent, _ in found), found
+    assert statistics.median(scan / max(spent, elapsed) for scan, spent, elapsed in found) < 1.1, found
 
 
 def test_time_of_changes(s: Session, conn: Any) -> None:

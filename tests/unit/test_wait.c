@@ -642,6 +642,67 @@ test_objects(void)
 	leave_place(p);
 }
 
+/* --- rows of tables, the short way --- */
+
+static void
+count_rows(Place p, PfsObjectCell **cell, FixtureRow table, uint64_t rows)
+{
+	pfs_wait_rows(p.session, cell, table.row, table.use, PFS_TABLE_FETCH, rows);
+}
+
+static bool
+is_short(Place p, PfsObjectCell *cell, FixtureRow table)
+{
+	return pfs_wait_rows_quickly(p.session, cell, table.row, table.use, PFS_TABLE_FETCH, 0);
+}
+
+static void
+test_rows(void)
+{
+	Place p = new_place(NULL, false);
+	PfsInstrument *instrument = pfs_wait_instrument(p.arena, FIXTURE_WAIT_TABLE);
+	FixtureRow table = fixture_table(p.arena, 5, 1, 9);
+	FixtureRow other = fixture_table(p.arena, 5, 2, 0);
+	PfsObjectCell *cell = NULL,
+			   *others = NULL;
+	const char *by_index = "table_io_waits_summary_by_index_usage";
+
+	ok(!is_short(p, cell, table), "nothing is known");
+	count_rows(p, &cell, table, 3);
+	ok(is_short(p, cell, table), "then it is");
+	count_rows(p, &cell, table, 4);
+	is_u64(global(p.arena, TABLE_NAME, "count_star"), 7, "both ways add by name");
+	is_u64(table_sum(p.arena, by_index, "count_fetch"), 7, "and by table");
+	is_u64(global(p.arena, TABLE_NAME, "sum_timer_wait"), 0, "no time");
+	ok(!is_short(p, cell, other), "the cell is another's");
+	count_rows(p, &others, other, 5);
+	is_u64(table_sum(p.arena, by_index, "count_fetch"), 12, "which has one of its own");
+
+	pfs_set_instrument(p.arena, instrument, 0, -1);
+	ok(!is_short(p, cell, table), "a switch closes it");
+	count_rows(p, &cell, table, 1);
+	is_u64(global(p.arena, TABLE_NAME, "count_star"), 12, "off");
+	pfs_set_instrument(p.arena, instrument, 1, -1);
+	count_rows(p, &cell, table, 1);
+	count_rows(p, &cell, table, 1);
+	is_u64(global(p.arena, TABLE_NAME, "count_star"), 14, "on again");
+
+	ok(pfs_object_reset(p.arena, PFS_RESET_TABLE_IO), "TRUNCATE");
+	ok(!is_short(p, cell, table), "closes it too");
+	count_rows(p, &cell, table, 2);
+	count_rows(p, &cell, table, 2);
+	is_u64(table_sum(p.arena, by_index, "count_fetch"), 4, "old rows do not count");
+
+	pfs_wait_table_sampled(p.session, table.row, table.use, PFS_TABLE_FETCH, 6, FIXTURE_START, 10, 8);
+	is_u64(table_sum(p.arena, by_index, "count_fetch"), 10, "rows of one execution");
+	is_u64(table_sum(p.arena, by_index, "sum_timer_fetch"), 80, "its time stands for eight");
+	is_u64(table_sum(p.arena, by_index, "max_timer_fetch"), 10, "but the longest was one");
+	pfs_wait_table_sampled(p.session, table.row, table.use, PFS_TABLE_FETCH, 0, FIXTURE_START, 5, 1);
+	pfs_wait_table_sampled(p.session, table.row, table.use, PFS_TABLE_DELETE, 0, FIXTURE_START, 5, 1);
+	is_u64(table_sum(p.arena, by_index, "sum_timer_wait"), 85, "more time of rows that were counted, of no others");
+	leave_place(p);
+}
+
 /* --- what statements waited for --- */
 
 static uint64_t
@@ -1031,6 +1092,7 @@ main(void)
 	test_many_signals(true);
 	test_io();
 	test_objects();
+	test_rows();
 	test_totals();
 	test_many_kinds();
 	test_bill();

@@ -592,8 +592,9 @@ begin_only_scan(PfsRelations *relations)
 	PfsKnown   *known;
 	PfsPart    *part = relations->own;
 
-	if (relations->built || running != NULL || *relations->statement == NULL || pfs_known_owed > 0 ||
-		(pfs_load(&pfs_arena->gate) & PFS_GATE_TABLES & PFS_BUILT) == 0 ||
+	/* that rows are counted as they were last says, too, that they are wanted */
+	if (relations->built || running != NULL || *relations->statement == NULL ||
+		pfs_session.rows.changes != pfs_load_acquire(&pfs_arena->changes) ||
 		relations->estate->es_subplanstates != NIL)
 		return false;
 	scan = only_scan(relations->plan);
@@ -602,8 +603,7 @@ begin_only_scan(PfsRelations *relations)
 	index = scan->iss_RelationDesc;
 	status = index->pgstat_info;
 	known = &pfs_known[RelationGetRelid(index) & (PFS_KNOWN - 1)];
-	if (status == NULL || known->oid != RelationGetRelid(index) || !pfs_known_is_right(known) ||
-		pfs_session.rows.changes != pfs_load_acquire(&pfs_arena->changes))
+	if (status == NULL || known->oid != RelationGetRelid(index) || !pfs_known_is_right(known))
 		return false;
 	if (known->skip > 0)
 		known->skip--;
@@ -670,6 +670,7 @@ owe(PfsKnown *known, const Counters *now, bool index)
 		known->seen[i] = index && i != PFS_TABLE_FETCH ? 0 : difference(now->value[i], known->seen[i]);
 	known->owed = true;
 	pfs_known_owed++;
+	pfs_session.rows.changes = 0;	/* no short way before they are recorded */
 }
 
 static void

@@ -125,6 +125,17 @@ allocate(PfsRelations *relations, size_t bytes)
 	return memory;
 }
 
+/* Has nobody else put a function of his own there?  The server's first one has no name outside. */
+static bool
+is_untouched(const PlanState *node)
+{
+	static PlanState other;
+
+	if (other.ExecProcNode == NULL)
+		ExecSetExecProcNode(&other, pfs_pg_count_call);
+	return node->ExecProcNode == other.ExecProcNode;
+}
+
 /* Ours that hangs there already, or a new one; NULL: the node is another's. */
 static PfsPgNodeCounter *
 counter_of(PfsRelations *relations, PlanState *node)
@@ -133,7 +144,7 @@ counter_of(PfsRelations *relations, PlanState *node)
 
 	if (node->instrument != NULL)
 		return node->ExecProcNode == pfs_pg_count_call ? (PfsPgNodeCounter *) node->instrument : NULL;
-	counter = allocate(relations, sizeof(*counter));
+	counter = is_untouched(node) ? allocate(relations, sizeof(*counter)) : NULL;
 	if (counter != NULL)
 	{
 		counter->counted = &counter->own;
