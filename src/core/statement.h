@@ -97,12 +97,9 @@ typedef struct PfsClaim
 typedef struct PfsSumHot
 {
 	uint64_t	query_id;
-	uint32_t	digest;			/* 0 = nothing is known */
-	uint32_t	digest_generation;
-	uint32_t	epoch;
-	uint32_t	flags;			/* of PFS_RECORD_* */
-	uint32_t	class;
-	uint32_t	spare;
+	uint64_t	digest;			/* with its generation; 0 = nothing is known */
+	uint64_t	kind;			/* class and flags, see summing.c */
+	uint64_t	epoch;
 	void	   *cell;			/* PfsStatementCell of the class */
 	void	   *digest_cell;
 } PfsSumHot;

@@ -22,16 +22,43 @@ pfs_statement_stat_add_record(PfsStatementStat *stat, const PfsStatementRecord *
 		pfs_add(&stat->counter[PFS_COUNTER_ERRORS], 1);
 }
 
+/* Words of a record that tell where it goes, as they stand there side by side. */
+static inline uint64_t
+digest_of(const PfsStatementRecord *record)
+{
+	uint64_t	word;
+
+	_Static_assert(offsetof(PfsStatementRecord, digest_generation) == offsetof(PfsStatementRecord, digest) + 4, "");
+	memcpy(&word, &record->digest, sizeof(word));
+	return word;
+}
+
+static inline uint64_t
+kind_of(const PfsStatementRecord *record)
+{
+	static const struct
+	{
+		uint16_t	class;
+		uint16_t	level;
+		uint32_t	flags;
+	}			parts = {.class = UINT16_MAX,.flags = PFS_RECORD_GLOBAL | PFS_RECORD_TIMED};
+	uint64_t	word,
+				mask;
+
+	_Static_assert(offsetof(PfsStatementRecord, used) == offsetof(PfsStatementRecord, class) + 4, "");
+	memcpy(&word, &record->class, sizeof(word));
+	memcpy(&mask, &parts, sizeof(mask));
+	return word & mask;
+}
+
 /* Where records of one kind, one after the other, are added: the cells are open for writing meanwhile. */
 typedef struct Run
 {
 	uint64_t	query_id;
+	uint64_t	digest;			/* of digest_of ... */
+	uint64_t	kind;			/* ... and kind_of */
+	uint64_t	epoch;
 	uint64_t	first;			/* number of the first record, 0 = not in the journal */
-	uint32_t	digest;
-	uint32_t	digest_generation;
-	uint32_t	epoch;
-	uint32_t	class;
-	uint32_t	flags;			/* PFS_RECORD_* */
 	PfsStatementCell *cell;		/* of the class */
 	uint64_t   *histogram;		/* the thread's; NULL: not timed */
 	bool		digest_histogram;
@@ -39,14 +66,11 @@ typedef struct Run
 	PfsStatementCell nowhere;
 } Run;
 
-#define RUN_FLAGS (PFS_RECORD_GLOBAL | PFS_RECORD_TIMED)
-
 static inline bool
 goes_with(const Run *run, const PfsStatementRecord *record)
 {
-	return record->query_id == run->query_id && record->digest == run->digest &&
-		record->digest_generation == run->digest_generation && record->epoch == run->epoch &&
-		record->class == run->class && ((record->used ^ run->flags) & RUN_FLAGS) == 0;
+	return record->query_id == run->query_id && digest_of(record) == run->digest &&
+		kind_of(record) == run->kind && record->epoch == run->epoch;
 }
 
 /* There is no room for a cell: the first one has been counted. */
@@ -67,8 +91,7 @@ remember_run(const Run *run, PfsSumHot *hot)
 		return;
 	*hot = (PfsSumHot)
 	{
-		.query_id = run->query_id,.digest = run->digest,.digest_generation = run->digest_generation,
-			.epoch = run->epoch,.flags = run->flags & RUN_FLAGS,.class = run->class,
+		.query_id = run->query_id,.digest = run->digest,.kind = run->kind,.epoch = run->epoch,
 			.cell = run->cell,.digest_cell = run->of_digest.cell
 	};
 }
@@ -78,15 +101,14 @@ remember_run(const Run *run, PfsSumHot *hot)
  * thread's as long as it lives.
  */
 static inline bool
-is_hot(const PfsArena *arena, const PfsSumHot *hot, const PfsStatementRecord *record)
+is_hot(const PfsArena *arena, const PfsSumHot *hot, const Run *run)
 {
 	const PfsDigestCell *cell = hot->digest_cell;
 
-	return hot->query_id == record->query_id && hot->digest == record->digest && hot->digest != 0 &&
-		hot->digest_generation == record->digest_generation && hot->class == record->class &&
-		hot->flags == (record->used & RUN_FLAGS) && hot->epoch == record->epoch &&
-		hot->epoch == pfs_load_acquire(&arena->reset_now) && pfs_load(&cell->head.key) == hot->query_id &&
-		pfs_load(&cell->head.use) == hot->digest_generation && pfs_load(&cell->head.epoch) == hot->epoch;
+	return hot->query_id == run->query_id && hot->digest == run->digest && hot->kind == run->kind &&
+		hot->epoch == run->epoch && hot->digest != 0 && run->epoch == pfs_load_acquire(&arena->reset_now) &&
+		pfs_load(&cell->head.key) == run->query_id && pfs_load(&cell->head.use) == (uint32_t) (run->digest >> 32) &&
+		pfs_load(&cell->head.epoch) == run->epoch;
 }
 
 static PFS_COLD void
@@ -116,16 +138,14 @@ begin_run(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord
 {
 	run->query_id = record->query_id;
 	run->first = number;
-	run->digest = record->digest;
-	run->digest_generation = record->digest_generation;
+	run->digest = digest_of(record);
+	run->kind = kind_of(record);
 	run->epoch = record->epoch;
-	run->class = record->class;
-	run->flags = record->used;
-	if (pfs_likely(hot != NULL && is_hot(arena, hot, record)))
+	if (pfs_likely(hot != NULL && is_hot(arena, hot, run)))
 	{
 		run->cell = hot->cell;
 		run->of_digest.cell = hot->digest_cell;
-		run->of_digest.row = hot->digest;
+		run->of_digest.row = record->digest;
 		run->of_digest.samples = true;
 		run->of_digest.lost = false;
 		run->histogram = thread->histogram;
@@ -254,10 +274,11 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 				mask = arena->journal_ring - 1;
 	uint64_t	number = pfs_max(pfs_load(&thread->summed), pfs_load(&thread->summing));
 	uint64_t	ended = pfs_load(&thread->ended);
-	Samples		samples = {.count = 0};
+	Samples		samples;
 	Run			run;
 	bool		runs = false;
 
+	samples.count = 0;
 	pfs_answers_sum(arena, thread);
 	if (!pfs_thread_has_statements(arena, thread) || pfs_load(&thread->summed) >= ended)
 		return;
