@@ -105,14 +105,14 @@ look_up(const Frame *f)
 	return ref;
 }
 
-PfsRef
-pfs_pg_current_routine(void)
+static pg_noinline PfsRef
+find_routine(const void *caller)
 {
 	Frame	   *f;
 	unsigned	place;
 
-	drop_from(__builtin_frame_address(0));
-	if (frames == 0 || frames > ROUTINE_DEPTH)
+	drop_from(caller);
+	if (frames == 0)
 		return 0;
 	f = &frame[frames - 1];
 	if (f->name != 0 && pfs_name_is_alive(pfs_arena, f->name))
@@ -130,6 +130,20 @@ pfs_pg_current_routine(void)
 	}
 	f->name = routine_cache[place].name;
 	return f->name;
+}
+
+PFS_HOT PfsRef
+pfs_pg_current_routine(void)
+{
+	const Frame *f;
+
+	if (frames == 0 || frames > ROUTINE_DEPTH)
+		return 0;
+	f = &frame[frames - 1];
+	if (pfs_likely((uintptr_t) f->state > (uintptr_t) __builtin_frame_address(0) &&
+				   f->name != 0 && pfs_name_is_alive(pfs_arena, f->name)))
+		return f->name;
+	return find_routine(__builtin_frame_address(0));
 }
 
 /*
