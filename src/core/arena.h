@@ -218,7 +218,7 @@ typedef struct PfsArena
 	/* registration; written at start only */
 	uint32_t	instrument_count;
 	uint32_t	statement_class_count;
-	uint32_t	answer_class[4];	/* statement classes of PfsThread.answered */
+	uint32_t	answer_class[5];	/* statement classes of PfsThread.answered */
 	uint32_t	thread_class_count;
 	uint32_t	transaction_instrument;
 	uint32_t	error_instrument;

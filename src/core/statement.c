@@ -54,6 +54,7 @@ take_over_journal(PfsSession *session)
 	session->order = pfs_journal_order(arena, thread);
 	session->open_slots = pfs_journal_open(arena, thread);
 	session->ring_mask = arena->journal_ring - 1;
+	session->slots = pfs_journal_slots(arena);
 	if (!pfs_thread_has_statements(arena, thread))
 		return;
 	for (int32_t i = PFS_OPEN_STATEMENTS - 1; i >= 0; i--)
@@ -208,14 +209,19 @@ take_statement_id(PfsSession *session, bool top)
 	return id;
 }
 
-/* Those that make a row have places in the stack as long as there are some. */
+/* Without a place in the stack; or the first one of a thread. */
 static PFS_COLD PfsStatement *
-take_unplaced(PfsSession *session)
+take_other(PfsSession *session, bool silent)
 {
-	PfsStatement *statement = session->free_unplaced;
+	PfsStatement **list;
+	PfsStatement *statement;
 
+	if (session->slots_of != session->thread->thread_id)
+		take_over_journal(session);
+	list = session->free == NULL || silent ? &session->free_unplaced : &session->free;
+	statement = *list;
 	if (statement != NULL)
-		session->free_unplaced = statement->older;
+		*list = statement->older;
 	else
 		pfs_lose(session->arena, PFS_LOSS_FRAMES);
 	return statement;
@@ -225,13 +231,10 @@ take_unplaced(PfsSession *session)
 static inline PfsStatement *
 take_statement(PfsSession *session, bool silent)
 {
-	PfsStatement *statement;
+	PfsStatement *statement = session->free;
 
-	if (pfs_unlikely(session->slots_of != session->thread->thread_id))
-		take_over_journal(session);
-	statement = session->free;
 	if (pfs_unlikely(statement == NULL || silent))
-		statement = take_unplaced(session);
+		statement = take_other(session, silent);
 	else
 		session->free = statement->older;
 	if (pfs_unlikely(statement == NULL))
@@ -592,14 +595,13 @@ pfs_statement_drop(PfsSession *session, PfsStatement *statement)
 static inline void
 append(PfsSession *session, PfsStatement *statement)
 {
-	PfsArena   *arena = session->arena;
 	PfsThread  *thread = session->thread;
 	uint64_t	number = pfs_load(&thread->ended) + 1;
 	uint16_t   *place = &session->order[number & session->ring_mask];
 	uint32_t	oldest = pfs_load(place);
 
-	if (pfs_unlikely(oldest >= pfs_journal_slots(arena)))
-		oldest = arena->sizes.statement_stack;	/* damaged */
+	if (pfs_unlikely(oldest >= session->slots))
+		oldest = session->arena->sizes.statement_stack; /* damaged */
 	if (pfs_likely(statement->place >= 0))
 	{
 		pfs_store(place, statement->slot);
@@ -733,21 +735,27 @@ pfs_answers_sum(PfsArena *arena, PfsThread *thread)
 {
 	for (uint32_t i = 0; i < PFS_ANSWERS; i++)
 	{
+		PfsTimerStat *timed = &thread->timed_answers.stat[i];
 		uint32_t	count = pfs_load(&thread->answered[i]);
-		PfsStatementCell *cell = count == 0 ? NULL
-			: pfs_cell_at(arena, thread, pfs_load(&thread->answered_scope) % PFS_SCOPES,
-						  PFS_FAMILY_STATEMENTS, pfs_answer_class(arena, i),
-						  sizeof(*cell), pfs_load(&thread->answered_epoch));
+		PfsStatementCell *cell;
 
-		if (cell == NULL)
-		{
-			pfs_store(&thread->answered[i], 0); /* a lost cell is counted */
+		if (count == 0 && pfs_load(&timed->count) == 0)
 			continue;
+		cell = pfs_cell_at(arena, thread, pfs_load(&thread->answered_scope) % PFS_SCOPES,
+						   PFS_FAMILY_STATEMENTS, pfs_answer_class(arena, i),
+						   sizeof(*cell), pfs_load(&thread->answered_epoch));
+		if (cell != NULL)		/* a lost cell is counted */
+		{
+			pfs_seq_write_begin(&cell->head.seq);
+			pfs_add(&cell->stat.timer.count, count);
+			pfs_timer_stat_merge(&cell->stat.timer, timed);
 		}
-		pfs_seq_write_begin(&cell->head.seq);
-		pfs_add(&cell->stat.timer.count, count);
 		pfs_store(&thread->answered[i], 0);
-		pfs_seq_write_end(&cell->head.seq);
+		pfs_seq_write_begin(&thread->timed_answers.seq);
+		pfs_zero_words(timed, sizeof(*timed));
+		pfs_seq_write_end(&thread->timed_answers.seq);
+		if (cell != NULL)
+			pfs_seq_write_end(&cell->head.seq);
 	}
 }
 

@@ -154,7 +154,7 @@ typedef enum PfsAnswerUse
 	PFS_ANSWER_TIMED
 } PfsAnswerUse;
 
-/* Each statement touches the first three lines. */
+/* Each statement touches the first three lines.  Who attaches it to another thread sets "decided" and "free" to nothing. */
 typedef struct PfsSession
 {
 	PFS_ALIGNED PfsArena *arena;
@@ -182,7 +182,7 @@ typedef struct PfsSession
 	PfsRef		schema;			/* name of the present one, and ... */
 	uint32_t	role;			/* ... the present role: the host's, for statements that start */
 	uint32_t	ring_mask;
-	uint32_t	spare;
+	uint32_t	slots;			/* of the journal */
 	uint64_t	promised_event; /* event id of the next top-level statement; 0 = none */
 	uint64_t	promised_statement; /* and its statement id; 0 = none */
 	PfsTransaction transaction;
@@ -393,18 +393,28 @@ extern void pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wa
 
 /*
  * The same for classes of which a session has an event with each statement (arena->answer_class, set by the
- * host at start): a plain increment in the thread's first line.  The counts move to their cells when
- * statements are summed, and when a switch changes.
+ * host at start): a plain increment in the thread's first line, or an addition in the thread if it is timed.
+ * They move to their cells when statements are summed, and when a switch changes.
  */
 extern void pfs_answers_sum(PfsArena *arena, PfsThread *thread);
 
-/* False: the class is timed, and the caller tallies it.  By what was wanted when pfs_wants was asked last. */
+/* False: it is timed, and the caller's to add.  By what was wanted when pfs_wants was asked last. */
 static inline bool
 pfs_answer(PfsSession *session, uint32_t answer)
 {
 	if (pfs_likely(session->answers[answer] == PFS_ANSWER_COUNTED))
 		pfs_add(&session->thread->answered[answer], 1);
 	return pfs_likely(session->answers[answer] != PFS_ANSWER_TIMED);
+}
+
+static inline void
+pfs_answer_timed(PfsSession *session, uint32_t answer, PfsTicks wait)
+{
+	PfsTimedAnswers *timed = &session->thread->timed_answers;
+
+	pfs_seq_write_begin(&timed->seq);
+	pfs_timer_stat_add(&timed->stat[answer], wait);
+	pfs_seq_write_end(&timed->seq);
 }
 
 extern void pfs_transaction_open(PfsSession *session, PfsTicks start);

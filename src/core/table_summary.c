@@ -220,27 +220,34 @@ collect_unsummed(Collector *c, const PfsUnsummed *unsummed, const uint64_t *summ
 	}
 }
 
-/* Adds answers that are in no cell; cell: the one of their class, or NULL.  While that is not written. */
-static uint64_t
+/* Answers of a class that are in no cell; what was read while a cell was written may be wrong. */
+static PfsTimerStat
 answers_of(const Collector *c, const PfsThread *thread, uint32_t number, int scope)
 {
-	const PfsArena *arena = c->scan->arena;
-	uint64_t	count = 0;
+	PfsArena   *arena = c->scan->arena;
+	PfsTimerStat sum = {0};
 
 	for (uint32_t i = 0; i < PFS_ANSWERS; i++)
 		if (pfs_answer_class(arena, i) == number && pfs_load(&thread->answered_scope) == (uint32_t) scope &&
 			(pfs_visible_levels(arena, PFS_FAMILY_STATEMENTS, pfs_load(&thread->answered_epoch)) &
 			 PFS_LEVEL_BIT(c->level)) != 0)
-			count += pfs_load(&thread->answered[i]);
-	return count;
+		{
+			PfsTimerStat timed;
+
+			if (pfs_read_under(arena, &thread->timed_answers.seq, &timed, &thread->timed_answers.stat[i],
+							   sizeof(timed)))
+				pfs_timer_stat_merge(&sum, &timed);
+			sum.count += pfs_load(&thread->answered[i]);
+		}
+	return sum;
 }
 
 static void
-collect_answers(Collector *c, uint32_t owner, uint32_t number, uint64_t count)
+collect_answers(Collector *c, uint32_t owner, uint32_t number, PfsTimerStat answers)
 {
-	PfsStatementStat stat = {.timer.count = count};
+	PfsStatementStat stat = {.timer = answers};
 
-	if (count > 0)
+	if (answers.count > 0)
 		collect(c, owner, number, PFS_FAMILY_STATEMENTS, &stat);
 }
 
@@ -283,7 +290,7 @@ collect_thread_cell(Collector *c, PfsThread *thread, int scope, uint32_t number,
 			return;
 		if (family == PFS_FAMILY_STATEMENTS)
 		{
-			uint64_t	answers = 0;
+			PfsTimerStat answers;
 			PfsSeq	   *seq = &((PfsCell *) cell)->seq;
 			uint32_t	begin;
 

@@ -101,6 +101,7 @@ hide_events(PfsArena *arena, PfsThread *thread)
 	pfs_store(&thread->histogram_last, 0);
 	for (int i = 0; i < PFS_ANSWERS; i++)
 		pfs_store(&thread->answered[i], 0);
+	pfs_zero_words(thread->timed_answers.stat, sizeof(thread->timed_answers.stat));
 	pfs_store(&thread->transaction_shown, PFS_NO_TRANSACTION);
 	pfs_store(&thread->transactions_ended, 0);
 	pfs_store(&thread->wait_depth, 0);

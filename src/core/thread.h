@@ -95,8 +95,16 @@ typedef enum PfsThreadState
 	PFS_THREAD_ACTIVE
 } PfsThreadState;
 
-/* Answers to the client that are counted as untimed events of a class, and so many that a store is dear. */
-#define PFS_ANSWERS 4
+/* Answers to the client that are counted as events of a class, and so many that a store is dear. */
+#define PFS_ANSWERS 5
+
+/* Those that are timed. */
+typedef struct PfsTimedAnswers
+{
+	PFS_ALIGNED PfsSeq seq;		/* odd while the owner adds one */
+	uint32_t	spare;
+	PfsTimerStat stat[PFS_ANSWERS];
+} PfsTimedAnswers;
 
 typedef struct PfsThread
 {
@@ -148,6 +156,7 @@ typedef struct PfsThread
 	uint32_t	wait_depth;		/* waits inside each other now */
 	uint64_t	waits_ended;	/* history ring head */
 	uint64_t	call_folds;		/* advances when the thread's calls move into the totals */
+	PfsTimedAnswers timed_answers;	/* with those of "answered" */
 	PfsSocket	socket;
 } PfsThread;
 

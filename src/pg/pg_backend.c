@@ -143,6 +143,7 @@ attach(bool patient)
 	pfs_session.arena = pfs_arena;
 	memset(pfs_session.hot, 0, sizeof(pfs_session.hot));
 	pfs_session.decided = 0;
+	pfs_session.free = pfs_session.newest = NULL;
 	memset(&pfs_session.rows, 0, sizeof(pfs_session.rows));
 	info.hurried = !patient;
 	info.pid = (uint32) MyProcPid;

@@ -66,10 +66,10 @@ pfs_pg_command_asked(void)
 }
 
 /* When the message came that is worked on, whatever it has executed since. */
-static PfsTicks
+static inline PfsTicks
 came(void)
 {
-	return pfs_pg_command.came != 0 ? pfs_pg_command.came : asked();
+	return pfs_likely(pfs_pg_command.came != 0) ? pfs_pg_command.came : asked();
 }
 
 PFS_HOT void
@@ -107,8 +107,19 @@ pfs_pg_command_tally(uint32 class)
 		pfs_statement_tally(&pfs_session, class, now > arrival ? now - arrival : 1);
 }
 
+PFS_HOT PfsTicks
+pfs_pg_answer_timed(PfsPgAnswer answer)
+{
+	PfsTicks	arrival = came();
+	PfsTicks	now = pfs_now();
+
+	pfs_answer_timed(&pfs_session, answer, pfs_likely(now > arrival) ? now - arrival : 1);
+	return now;
+}
+
 void
 pfs_pg_command_tally_query(void)
 {
-	pfs_pg_command_tally(PFS_PG_COM_QUERY);
+	if (pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
+		(void) pfs_pg_count_answer(PFS_PG_ANSWER_QUERY);
 }

@@ -80,22 +80,14 @@ pfs_pg_command_forget_analysed(void)
 /* Counts a message whose class is timed, from when its command came. */
 extern void pfs_pg_command_tally(uint32 class);
 
-/* The same of one that is not, unless somebody wants its time, too. */
-static inline void
+/* The same of an answer.  The result is the present tick. */
+extern PfsTicks pfs_pg_answer_timed(PfsPgAnswer answer);
+
+/* Counts an answer, which is timed only if somebody wants that.  The present tick if it was read, else 0. */
+static inline PfsTicks
 pfs_pg_count_answer(PfsPgAnswer answer)
 {
-	if (pfs_unlikely(!pfs_answer(&pfs_session, answer)))
-		pfs_pg_command_tally(pfs_answer_class(pfs_session.arena, answer));
-}
-
-/* Counts it, if that is all that is to be done. */
-static inline bool
-pfs_pg_answer_is_counted(PfsPgAnswer answer)
-{
-	if (pfs_unlikely(pfs_session.answers[answer] != PFS_ANSWER_COUNTED))
-		return false;
-	pfs_add(&pfs_session.thread->answered[answer], 1);
-	return true;
+	return pfs_likely(pfs_answer(&pfs_session, answer)) ? 0 : pfs_pg_answer_timed(answer);
 }
 
 /* Is a RowDescription, or NoData, the answer to Describe?  Not if it begins a result. */
@@ -107,14 +99,18 @@ pfs_pg_command_is_described(void)
 
 /*
  * A message of this type goes to the client: it is counted as the answer to its command.  Before
- * anything else happens to the statement.  Every response of the extended protocol belongs to one command: ParseComplete to Parse, and so on.
- * RowDescription and NoData answer Describe, unless they begin the result of a simple query or of what is
- * being executed; that of a statement is announced by ParameterDescription.
+ * anything else happens to the statement.  Every response of the extended protocol belongs to one command:
+ * ParseComplete to Parse, and so on.  RowDescription and NoData answer Describe, unless they begin the result
+ * of a simple query or of what is being executed; that of a statement is announced by ParameterDescription.
+ * The result is the present tick if it was read for CommandComplete, else 0.
+ *
+ * Called with constants: only what is about them is compiled.
  */
-/* Called with constants: only what is about them is compiled. */
-static pg_attribute_always_inline void
+static pg_attribute_always_inline PfsTicks
 pfs_pg_command_answered(char type)
 {
+	PfsTicks	now = 0;
+
 	switch (type)
 	{
 		case '2':				/* BindComplete */
@@ -129,7 +125,7 @@ pfs_pg_command_answered(char type)
 		case 'I':				/* EmptyQueryResponse */
 		case 'C':				/* CommandComplete */
 			if (pfs_pg_command.extended)
-				pfs_pg_count_answer(PFS_PG_ANSWER_EXECUTE);
+				now = pfs_pg_count_answer(PFS_PG_ANSWER_EXECUTE);
 			pfs_pg_command.answered = true;
 			break;
 		case '1':				/* ParseComplete */
@@ -161,6 +157,7 @@ pfs_pg_command_answered(char type)
 		default:
 			break;
 	}
+	return now;
 }
 
 /* Nothing but simple queries is timed by its message. */

@@ -234,6 +234,7 @@ pfs_pg_register(PfsArena *arena)
 		arena->answer_class[PFS_PG_ANSWER_EXECUTE] = PFS_PG_COM_EXECUTE;
 		arena->answer_class[PFS_PG_ANSWER_DESCRIBE] = PFS_PG_COM_DESCRIBE;
 		arena->answer_class[PFS_PG_ANSWER_CLOSE] = PFS_PG_COM_CLOSE;
+		arena->answer_class[PFS_PG_ANSWER_QUERY] = PFS_PG_COM_QUERY;
 	}
 	if (PFS_BUILT_TRANSACTIONS)
 		pfs_register(arena, PFS_CLASS_TRANSACTION, "transaction", "Transactions", 0, true, true);

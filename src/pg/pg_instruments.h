@@ -26,13 +26,14 @@ typedef enum PfsPgClass
 	PFS_PG_FIXED_CLASSES
 } PfsPgClass;
 
-/* Those that answer a message each, and are not timed by default: see pfs_answer. */
+/* Those that answer a message each, and come with each statement: see pfs_answer. */
 typedef enum PfsPgAnswer
 {
 	PFS_PG_ANSWER_BIND,
 	PFS_PG_ANSWER_EXECUTE,
 	PFS_PG_ANSWER_DESCRIBE,
-	PFS_PG_ANSWER_CLOSE
+	PFS_PG_ANSWER_CLOSE,
+	PFS_PG_ANSWER_QUERY			/* is timed */
 } PfsPgAnswer;
 
 /* Statement class of a command tag: the same numbers in every process. */

@@ -39,10 +39,10 @@ sync_is_waiting(void)
 
 /*
  * What was executed last is complete.  Under the extended protocol an implicit transaction commits at the
- * Sync message; when that has arrived already, time goes on until then.
+ * Sync message; when that has arrived already, time goes on until then.  now: 0 = not known.
  */
 static PFS_HOT void
-command_complete(void)
+command_complete(PfsTicks now)
 {
 	PfsStatement *statement = pfs_session.top;
 
@@ -53,7 +53,7 @@ command_complete(void)
 		pfs_pg_plan_end(statement->host_query, false);
 	/* to the server a pipeline may be a block, too: of its own */
 	if (!pfs_pg_command.extended || (pfs_pg_command.block && IsTransactionBlock()) || !IsTransactionState())
-		pfs_pg_end(statement, pfs_now(), 0, NULL);
+		pfs_pg_end(statement, pfs_unlikely(now != 0) ? now : pfs_now(), 0, NULL);
 	else
 		pfs_pg_move(statement, sync_is_waiting() ? PFS_PG_COMMITTING : PFS_PG_COMPLETE, 0);
 }
@@ -94,8 +94,7 @@ static PFS_HOT pg_noinline int
 put_complete(char type, const char *body, size_t length)
 {
 	note_command();
-	pfs_pg_command_answered('C');
-	command_complete();
+	command_complete(pfs_pg_command_answered('C'));
 	return server_putmessage(type, body, length);
 }
 
@@ -146,6 +145,14 @@ put_other(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
+/* An answer that is timed, and does nothing else. */
+static pg_noinline int
+put_timed(char type, const char *body, size_t length, PfsPgAnswer answer)
+{
+	(void) pfs_pg_answer_timed(answer);
+	return server_putmessage(type, body, length);
+}
+
 /*
  * Hot cases call nothing before they end in a jump to the server: so they need no frame.  They are asked for one by
  * one, a switch takes longer.
@@ -159,15 +166,16 @@ pfs_putmessage(char type, const char *body, size_t length)
 		return put_complete(type, body, length);
 	if (type == '2')			/* BindComplete */
 	{
-		if (pfs_unlikely(pfs_session.top != NULL && pfs_session.top->host_state == PFS_PG_ANALYSED) ||
-			!pfs_pg_answer_is_counted(PFS_PG_ANSWER_BIND))
+		if (pfs_unlikely(pfs_session.top != NULL && pfs_session.top->host_state == PFS_PG_ANALYSED))
 			return put_other(type, body, length);
 		pfs_pg_command.extended = true;
+		if (pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_BIND)))
+			return put_timed(type, body, length, PFS_PG_ANSWER_BIND);
 	}
 	else if (type == 'T' || type == 'n')	/* RowDescription, NoData */
 	{
-		if (pfs_pg_command_is_described() && !pfs_pg_answer_is_counted(PFS_PG_ANSWER_DESCRIBE))
-			return put_other(type, body, length);
+		if (pfs_pg_command_is_described() && pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_DESCRIBE)))
+			return put_timed(type, body, length, PFS_PG_ANSWER_DESCRIBE);
 	}
 	else if (type != 'D' && type != 'd')	/* DataRow, CopyData */
 		return put_other(type, body, length);

@@ -454,6 +454,7 @@ static void
 test_answers(void)
 {
 	Place p = new_place();
+	Rows *rows;
 
 	for (uint32_t i = 0; i < PFS_ANSWERS; i++)
 	{
@@ -477,16 +478,27 @@ test_answers(void)
 	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 6, "not while the instrument is off");
 	pfs_set_instrument(p.arena, pfs_instrument(p.arena, 1), 1, 1);
 	ok(!fixture_answer(p.session, 1), "one that is timed is the caller's");
+	pfs_answer_timed(p.session, 1, 70);
+	pfs_answer_timed(p.session, 1, 30);
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 8, "and counts at once");
+	is_u64(table_sum(p.arena, BY_THREAD, "sum_timer_wait"), 100, "with its time");
+	pfs_statement_sum(p.session);
+	pfs_answer_timed(p.session, 1, 10);
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 9, "as many when they are in the cells");
+	rows = rows_of(p.arena, BY_THREAD);
+	is_u64(rows_sum(rows, "max_timer_wait"), 70, "the longest");
+	is_u64(rows_sum(rows, "min_timer_wait"), 10, "and the shortest of all");
+	rows_free(rows);
 	pfs_thread_instrument(p.arena, p.session->thread, false);
 	ok(fixture_answer(p.session, 2), "not when the thread is not observed");
-	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 6, "nothing has been added");
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 9, "nothing has been added");
 	pfs_thread_instrument(p.arena, p.session->thread, true);
 	pfs_set_consumer(p.arena, PFS_CONSUMER_THREAD, false);
 	fixture_answer(p.session, 2);
-	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 1, "of no thread without that consumer");
-	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 7, "but globally");
+	is_u64(table_sum(p.arena, BY_THREAD, "count_star"), 4, "of no thread without that consumer");
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 10, "but globally");
 	pfs_statement_sum(p.session);
-	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 7, "also in the cells");
+	is_u64(table_sum(p.arena, GLOBAL, "count_star"), 10, "also in the cells");
 	leave_place(p);
 }
 
