@@ -271,6 +271,19 @@ run_wait_table(uint64_t count)
 		pfs_wait_table(session, row, use, PFS_TABLE_FETCH, 1, now, 3000);
 }
 
+/* Untimed, as most are. */
+static void
+run_rows(uint64_t count)
+{
+	PfsTableKey key = {5, 16384, 0};
+	PfsObjectCell *cell = NULL;
+	uint32_t use;
+	uint32_t row = pfs_table_find(arena, &key, &use);
+
+	for (; count > 0; count--)
+		pfs_wait_rows(session, &cell, row, use, PFS_TABLE_FETCH, 1);
+}
+
 static const struct
 {
 	const char *name;
@@ -293,6 +306,7 @@ static const struct
 	{"wait_file", no_setup, run_wait_file},
 	{"wait_file_all", setup_all, run_wait_file},
 	{"wait_table", no_setup, run_wait_table},
+	{"rows", no_setup, run_rows},
 	{"bucket_of", no_setup, run_bucket_of},
 };
 

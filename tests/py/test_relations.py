@@ -329,7 +329,10 @@ def test_temporary_tables(w: Watched) -> None:
 
 def test_parallel_query(w: Watched) -> None:
     """Workers count what they read; rows_examined of the statement is the leader's part."""
-    w.conn.execute("INSERT INTO t SELECT g, g FROM generate_series(101, 20000) g; ALTER TABLE t SET (parallel_workers = 2)")
+    w.conn.execute(
+        "INSERT INTO t SELECT g, g FROM generate_series(101, 20000) g; "
+        "ALTER TABLE t SET (parallel_workers = 2)"
+    )
     for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
         w.conn.execute(f"SET {setting} = 0")
     w.observer.execute(f"TRUNCATE {BY_INDEX}")
