@@ -446,10 +446,19 @@ cell_of(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *record, ui
 }
 
 static PFS_COLD void
-open_aside(PfsDigestRun *run, uint32_t generation)
+open_aside(const PfsArena *arena, PfsDigestRun *run, uint32_t generation)
 {
-	run->aside = (PfsDigestCell) {.digest = run->row,.head.use = generation};
 	run->cell = &run->aside;
+	if (run->row != PFS_DIGEST_NONE)
+	{
+		run->aside = (PfsDigestCell) {.digest = run->row,.head.use = generation};
+		return;
+	}
+	/* nobody will look at it: only what is added to must be something */
+	memset(&run->aside.stat, 0, sizeof(run->aside.stat));
+	run->aside.head.seq = 0;
+	run->aside.histogram_generation = pfs_load(&arena->digest_histogram_generation);
+	run->aside.last_seen = run->aside.sample_wait = run->aside.sample_due = UINT64_MAX;
 }
 
 PFS_HOT void
@@ -469,7 +478,7 @@ pfs_digest_open(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *re
 		cell = cell_of(arena, thread, record, run->row, generation);
 	if (pfs_unlikely(cell == NULL || pfs_load(&cell->digest) != run->row))
 	{
-		open_aside(run, generation);
+		open_aside(arena, run, generation);
 		cell = run->cell;
 	}
 	run->cell = cell;

@@ -129,7 +129,8 @@ find_cells(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecor
 		return;
 	pfs_seq_write_begin(&thread->histogram_seq);
 	run->histogram = pfs_histogram_cell(arena, thread, record->epoch);
-	run->digest_histogram = record->epoch >= pfs_load(&arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]);
+	run->digest_histogram = run->of_digest.row != PFS_DIGEST_NONE &&
+		record->epoch >= pfs_load(&arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]);
 }
 
 static inline void
@@ -158,6 +159,12 @@ begin_run(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord
 	find_cells(arena, thread, run, record);
 	if (hot != NULL)
 		remember_run(run, hot);
+}
+
+static inline PfsSumHot *
+hot_of(PfsLongClaims *memory, const PfsStatementRecord *record)
+{
+	return memory == NULL ? NULL : &memory->hot[record->digest & (PFS_SUMS_HOT - 1)];
 }
 
 /* last: 0 = the record is not in the journal. */
@@ -260,7 +267,7 @@ pfs_sum_record(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *rec
 	Run			run;
 
 	pfs_sum_older(arena, thread, record->epoch, long_history);
-	begin_run(arena, thread, &run, record, 0, NULL);
+	begin_run(arena, thread, &run, record, 0, hot_of(long_history, record));
 	(void) add_record(arena, &run, record);
 	end_run(arena, thread, &run, 0);
 }
@@ -292,8 +299,7 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 		{
 			if (runs)
 				end_run(arena, thread, &run, number - 1);
-			begin_run(arena, thread, &run, record, number, long_history == NULL ? NULL
-					  : &long_history->hot[record->digest & (PFS_SUMS_HOT - 1)]);
+			begin_run(arena, thread, &run, record, number, hot_of(long_history, record));
 			runs = true;
 		}
 		/*
