@@ -55,7 +55,7 @@ static Ring
 waits_ring(PfsArena *arena)
 {
 	return (Ring) {&arena->waits_long_ring, PFS_AT(arena, arena->waits_long, char),
-		arena->sizes.waits_history_long, sizeof(PfsWaitEvent)};
+		arena->sizes.waits_history_long, sizeof(PfsLongWait) - sizeof(uint64_t)};
 }
 
 static Ring
@@ -221,25 +221,81 @@ pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event, u
 		add_long(session, &session->transactions_long, transactions_ring(arena), event, bytes);
 }
 
-void
-pfs_history_wait(PfsSession *session, const PfsWaitEvent *event, uint32_t gate)
+/*
+ * The next row of what the session has claimed.  Whether others have come round to it meanwhile is not asked
+ * first: then the row is taken.
+ */
+static inline PfsLongWait *
+take_long_wait(PfsArena *arena, PfsClaim *claim, uint64_t *position)
 {
-	PfsArena   *arena = session->arena;
-	PfsThread  *thread = session->thread;
-	uint32_t	size = arena->sizes.waits_history;
+	uint32_t	size = arena->sizes.waits_history_long;
+	PfsLongWait *row;
 
-	if (!pfs_load(&thread->history))
-		return;
-	if ((gate & PFS_WANTS(WAITS_HISTORY)) != 0 && size > 0)
+	for (;;)
 	{
-		uint64_t	ended = pfs_load(&thread->waits_ended);
-
-		pfs_copy_words(pfs_thread_waits(arena, thread) + PFS_WAIT_STACK + ended % size, event,
-					   sizeof(*event));
-		pfs_store(&thread->waits_ended, ended + 1);
+		*position = pfs_likely(claim->next != claim->end) ? claim->next++
+			: claim_position(claim, &arena->waits_long_ring, size);
+		row = PFS_AT(arena, arena->waits_long, PfsLongWait) + *position % size;
+		if (pfs_likely(begin_row(&row->stamp, *position)))
+			return row;
+		if (*position + size > pfs_load(&arena->waits_long_ring.next))
+			return NULL;
+		claim->next = claim->end;	/* what is left of it is others', too */
 	}
-	if ((gate & PFS_WANTS(WAITS_HISTORY_LONG)) != 0)
-		add_long(session, &session->waits_long, waits_ring(arena), event, sizeof(*event));
+}
+
+PFS_HOT void
+pfs_history_wait(PfsSession *session, const PfsWaitRecord *record)
+{
+	const PfsThread *thread = session->thread;
+	uint64_t	position;
+	PfsLongWait *row = take_long_wait(session->arena, &session->waits_long, &position);
+
+	if (pfs_unlikely(row == NULL))
+	{
+		pfs_lose(session->arena, PFS_LOSS_HISTORY_LONG);
+		return;
+	}
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	pfs_store(&row->thread_id, thread->thread_id);
+	pfs_store(&row->user, thread->user);
+	pfs_copy_words(&row->record, record, offsetof(PfsWaitRecord, id));
+	if (pfs_unlikely(record->kinds >> 4 == PFS_WAIT_OBJECT_LOCK))
+		pfs_copy_words(&row->record.id, &record->id, sizeof(*record) - offsetof(PfsWaitRecord, id));
+	pfs_store_release(&row->stamp, 2 * position + 2);
+}
+
+void
+pfs_event_of_wait(const PfsArena *arena, const PfsWaitRecord *record, uint64_t thread_id, PfsRef user,
+				  PfsWaitEvent *event)
+{
+	unsigned	type = record->kinds >> 4;
+
+	*event = (PfsWaitEvent)
+	{
+		.head =
+		{
+			.thread_id = thread_id,.event_id = record->event_id,.end_event_id = record->end_event_id,
+				.nesting_event_id = record->nesting_event_id,.timer_start = record->start,
+				.timer_end = record->end,.timer_wait = pfs_wait_ticks(record->start, record->end),
+				.epoch = record->epoch,.nesting_type = record->kinds & 0x0F,.timed = record->start != 0,
+				.state = record->event_id == 0 ? PFS_EVENT_EMPTY
+				: record->end_event_id == 0 ? PFS_EVENT_RUNNING : PFS_EVENT_ENDED,
+				.user = user
+		},
+		.object =
+		{
+			.type = (uint8_t) type,.instance = record->object
+		},
+		.bytes = record->end_event_id != 0 ? record->bytes : -1,
+		.wait = record->wait,.operation = record->operation
+	};
+	if (type == PFS_WAIT_OBJECT_LOCK)
+	{
+		event->object.mode = record->mode;
+		event->object.subtype = record->subtype;
+		memcpy(event->object.id, record->id, sizeof(event->object.id));
+	}
 }
 
 void
@@ -337,7 +393,12 @@ pfs_long_transaction_read(PfsArena *arena, uint32_t number, PfsTransactionEvent 
 bool
 pfs_long_wait_read(PfsArena *arena, uint32_t number, PfsWaitEvent *event)
 {
-	return read_long(arena, waits_ring(arena), number, event);
+	PfsLongWait row;
+
+	if (!read_long(arena, waits_ring(arena), number, &row.thread_id))
+		return false;
+	pfs_event_of_wait(arena, &row.record, row.thread_id, row.user, event);
+	return true;
 }
 
 bool

@@ -100,15 +100,14 @@ typedef struct PfsLongClaims
 } PfsLongClaims;
 
 /*
- * What a session remembers of a wait, so that an event touches few cache lines: valid for one state
- * of the setup tables, the cell for one value of the reset counter.  Zero when a thread is attached.
+ * What a session remembers of a wait, so that an event touches few cache lines: valid for one value of
+ * arena->changes, which tells of switches and resets.  Zero when a thread is attached.
  */
 typedef struct PfsWaitHot
 {
+	uint64_t	changes;		/* arena's; 0 = nothing is known */
 	void	   *cell;			/* PfsWaitCell or PfsIoCell; NULL = not known */
 	uint32_t	wait;
-	uint32_t	setup;			/* arena->setup_changes; 0 = nothing is known */
-	uint32_t	reset;			/* arena->reset_now, of the cell */
 	uint8_t		enabled;
 	uint8_t		timed;
 	uint8_t		kind;			/* PfsWaitKind */
@@ -116,6 +115,19 @@ typedef struct PfsWaitHot
 } PfsWaitHot;
 
 #define PFS_WAITS_HOT 32
+
+/* Where the rows of waits go: decided with the switches. */
+typedef struct PfsWaitRows
+{
+	PfsWaitSlot *slots;			/* the thread's, see pfs_thread_waits */
+	uint32_t	ring;			/* of so many the ring is made */
+	uint32_t	head;			/* slot of the next one */
+	bool		shown;			/* are there rows at all? */
+	bool		history;		/* they stay in the ring */
+	bool		history_long;
+	uint8_t		level_at_head;	/* of the one under way that is written at the head, else 0 */
+	bool		unbilled;		/* those outside of statements are kept for the next one */
+} PfsWaitRows;
 
 /*
  * What it takes to count rows of tables that make no event's row: valid for one value of arena->changes,
@@ -160,6 +172,8 @@ typedef struct PfsSession
 	uint64_t	summed_text;	/* where texts went when records were last summed */
 	bool		in_command;		/* the host's: the client's command has come, and is worked on */
 	bool		busy;			/* inside a recording function */
+	bool		rests;			/* the host's: what is waited for now is for no statement */
+	PfsWaitRows wait_rows;
 	PfsClaim	statement_ids;
 	PfsLongClaims statements_long;
 	PfsClaim	transactions_long;

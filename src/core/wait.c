@@ -8,118 +8,13 @@
 #include "core/digest_wait.h"
 #include "core/history.h"
 #include "core/rollup.h"
+#include "core/wait_row.h"
 
 static const uint8_t part_of[PFS_OPERATIONS] = {
 #define PFS_OPERATION(symbol, word, part) [PFS_OPERATION_##symbol] = PFS_IO_##part,
 #include "core/operations.def"
 #undef PFS_OPERATION
 };
-
-/* --- rows --- */
-
-/* The slot of a wait in the thread's stack. */
-static inline PfsWaitEvent *
-slot_of(const PfsSession *session, const PfsWait *wait)
-{
-	return pfs_thread_waits(session->arena, session->thread) + wait->level - 1;
-}
-
-/* Waits are inside the wait below them, else inside the statement, else inside the transaction. */
-static void
-set_nesting(PfsSession *session, PfsWait *wait, PfsEventHead *head)
-{
-	const PfsStatement *statement = pfs_waiting_statement(session);
-	const PfsTransaction *transaction = &session->transaction;
-	uint64_t	id = 0;
-	uint8_t		type = PFS_NESTING_NONE;
-	uint32_t	gate = pfs_load(&session->arena->gate);
-
-	while (statement != NULL && !statement->recorded)
-		statement = statement->parent;
-	if (wait->level > 1)
-	{
-		id = pfs_thread_waits(session->arena, session->thread)[wait->level - 2].head.event_id;
-		type = PFS_NESTING_WAIT;
-	}
-	else if (statement != NULL)
-	{
-		id = statement->record->event_id;
-		type = PFS_NESTING_STATEMENT;
-	}
-	else if (pfs_waiting_statement(session) == NULL && session->in_command &&
-			 (gate & PFS_WANTS(STATEMENTS_CURRENT)) != 0 &&
-			 (gate & PFS_GATE_STATEMENTS) != 0)
-	{
-		/* its statement is being parsed: that will have this number */
-		if (session->promised_event == 0)
-		{
-			session->promised_event = pfs_next_number(&session->thread->event_id);
-		}
-		id = session->promised_event;
-		type = PFS_NESTING_STATEMENT;
-	}
-	else if (transaction->open && transaction->recorded)
-	{
-		id = transaction->event->head.event_id;
-		type = PFS_NESTING_TRANSACTION;
-	}
-	pfs_store(&head->nesting_event_id, id);
-	pfs_store(&head->nesting_type, type);
-}
-
-/* Writes the row of a wait that begins.  Inside seq. */
-static void
-open_row(PfsSession *session, PfsWait *wait)
-{
-	PfsThread  *thread = session->thread;
-	/* nothing else is under way in a session that is idle: what is left was left by a jump */
-	uint32_t	depth = wait->kind == PFS_WAIT_IDLE ? 0 : pfs_load(&thread->wait_depth);
-	PfsWaitEvent *event;
-
-	if (depth >= PFS_WAIT_STACK)
-	{
-		pfs_lose(session->arena, PFS_LOSS_LOCKER);
-		return;
-	}
-	wait->level = (uint8_t) (depth + 1);
-	event = slot_of(session, wait);
-	pfs_store(&event->head.thread_id, thread->thread_id);
-	set_nesting(session, wait, &event->head);	/* may take a number, which comes before ours */
-	pfs_store(&event->head.event_id, pfs_next_number(&thread->event_id));
-	pfs_store(&event->head.end_event_id, 0);
-	pfs_store(&event->head.timer_start, wait->start);
-	pfs_store(&event->head.timer_end, 0);
-	pfs_store(&event->head.timer_wait, 0);
-	pfs_store(&event->head.epoch, pfs_load_acquire(&session->arena->reset_now));
-	pfs_store(&event->head.state, PFS_EVENT_RUNNING);
-	pfs_store(&event->head.timed, wait->start != 0);
-	pfs_store(&event->head.encoding, (uint8_t) thread->encoding);
-	pfs_store(&event->head.user, thread->user);
-	pfs_copy_words(&event->object, &wait->object, sizeof(event->object));
-	pfs_store(&event->bytes, -1);
-	pfs_store(&event->wait, wait->wait);
-	pfs_store(&event->operation, wait->operation);
-	pfs_store(&thread->wait_depth, depth + 1);
-}
-
-/* Ends the row.  Inside seq.  Waits above it that never ended disappear. */
-static void
-close_row(PfsSession *session, PfsWait *wait, PfsTicks end, PfsTicks ticks, int64_t bytes)
-{
-	PfsThread  *thread = session->thread;
-	PfsWaitEvent *event = slot_of(session, wait);
-
-	pfs_store(&event->head.end_event_id, pfs_load(&thread->event_id));
-	pfs_store(&event->head.timer_end, end);
-	pfs_store(&event->head.timer_wait, ticks);
-	pfs_store(&event->head.epoch, pfs_load_acquire(&session->arena->reset_now));
-	pfs_store(&event->head.state, PFS_EVENT_ENDED);
-	if (wait->operation == PFS_OPERATION_OPEN)	/* now it is known what was opened */
-		pfs_copy_words(&event->object, &wait->object, sizeof(event->object));
-	pfs_store(&event->bytes, bytes);
-	pfs_store(&thread->wait_depth, (uint32_t) wait->level - 1);
-	pfs_history_wait(session, event, pfs_load(&session->arena->gate));
-}
 
 /* --- totals of statements --- */
 
@@ -157,7 +52,7 @@ charge(PfsSession *session, PfsWaitKind kind, uint32_t wait, PfsTicks ticks)
 		session->waits.used = session->waits.last = 0;
 		return;
 	}
-	if (statement == NULL && !pfs_thread_has_statements(session->arena, session->thread))
+	if (statement == NULL && (session->rests || !session->wait_rows.unbilled))
 		return;					/* there will never be one */
 	total = total_of(statement != NULL ? &statement->waits : &session->waits, wait);
 	if (pfs_likely(total != NULL))
@@ -220,7 +115,7 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 {
 	PfsArena   *arena = session->arena;
 	/* loaded before the switches it is about */
-	uint32_t	setup = pfs_load_acquire(&arena->setup_changes);
+	uint64_t	changes = pfs_load_acquire(&arena->changes);
 	const PfsInstrument *instrument = pfs_wait_instrument(arena, wait);
 	bool		busy = session->busy;
 
@@ -231,7 +126,7 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 	*hot = (PfsWaitHot)
 	{
 		.wait = wait,
-		.setup = setup,
+		.changes = changes,
 		.enabled = pfs_load(&instrument->enabled) && wait < arena->sizes.waits,
 		.timed = pfs_load(&instrument->timed),
 		.kind = instrument->kind,
@@ -242,34 +137,34 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 	session->busy = busy;
 }
 
-static void *
-find_cell(PfsSession *session, PfsWaitHot *hot)
+/* The thread's cell of a wait that ends now; NULL: the pool is full.  Inside seq. */
+static PFS_COLD void *
+find_cell(PfsSession *session, uint32_t wait)
 {
 	PfsArena   *arena = session->arena;
+	PfsWaitHot *hot = pfs_wait_hot(session, wait);
 	PfsFamily	family = pfs_wait_family(hot->kind);
 	char	   *cell;
 
-	hot->cell = NULL;
-	if (hot->wait >= arena->sizes.waits)
-		return NULL;
-	hot->reset = pfs_load_acquire(&arena->reset_now);
-	cell = pfs_cell(arena, session->thread, hot->scope, family, pfs_wait_cell_number(arena, hot->wait),
-					sizeof(PfsCell) + pfs_stat_bytes(family));
+	if (wait >= arena->sizes.waits || hot->cell != NULL)
+		return hot->cell;
+	cell = pfs_cell_at(arena, session->thread, hot->scope, family, pfs_wait_cell_number(arena, wait),
+					   sizeof(PfsCell) + pfs_stat_bytes(family), (uint32_t) (hot->changes >> 32));
 	/* its content is told by the kind, which is no constant: room for the largest */
 	if (cell != NULL && cell + sizeof(PfsIoCell) <= PFS_AT(arena, arena->bytes, char))
 		hot->cell = cell;
 	return hot->cell;
 }
 
-/* The thread's cell of a wait at the present epoch; NULL: the pool is full.  Inside seq. */
 static inline void *
 cell_of(PfsSession *session, uint32_t wait)
 {
-	PfsWaitHot *hot = &session->hot[wait % PFS_WAITS_HOT];
+	const PfsWaitHot *hot = &session->hot[wait % PFS_WAITS_HOT];
 
-	if (pfs_likely(hot->wait == wait && hot->cell != NULL && hot->reset == pfs_load_acquire(&session->arena->reset_now)))
+	if (pfs_likely(hot->wait == wait && hot->changes == pfs_load_acquire(&session->arena->changes) &&
+				   hot->cell != NULL))
 		return hot->cell;
-	return find_cell(session, pfs_wait_hot(session, wait));
+	return find_cell(session, wait);
 }
 
 void
@@ -278,7 +173,7 @@ pfs_wait_show(PfsSession *session, PfsWait *wait)
 	if (!pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
-	open_row(session, wait);
+	pfs_wait_row_open(session, wait);
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
 }
@@ -322,8 +217,10 @@ pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
 	if (wait->start != 0)
 	{
 		end = end != 0 ? end : pfs_now();
-		ticks = end > wait->start ? end - wait->start : 1;
+		ticks = pfs_likely(end > wait->start) ? end - wait->start : 1;
 	}
+	else
+		end = 0;
 	if (!pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
@@ -338,7 +235,7 @@ pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
 	}
 	charge(session, wait->kind, wait->wait, ticks);
 	if (pfs_unlikely(wait->level != 0))
-		close_row(session, wait, wait->start != 0 ? end : 0, ticks, bytes);
+		pfs_wait_row_close(session, wait, end, bytes);
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
 }
@@ -364,8 +261,7 @@ pfs_wait_drop(PfsSession *session, PfsWait *wait)
 	if (wait->level == 0 || !pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
-	pfs_store(&slot_of(session, wait)->head.state, PFS_EVENT_EMPTY);
-	pfs_store(&session->thread->wait_depth, (uint32_t) wait->level - 1);
+	pfs_wait_row_drop(session, wait);
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
 }
@@ -402,15 +298,15 @@ pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperatio
 		add_rows(&table->stat.table.operation[operation], rows, ticks);
 		pfs_seq_write_end(&table->head.seq);
 	}
-	if (pfs_unlikely(pfs_wait_shown(session)))
+	if (pfs_unlikely(session->wait_rows.shown))
 	{
 		PfsWait		wait = {.start = ticks != 0 ? start : 0,.wait = number,
 			.operation = operations[operation],
-			.object = {.type = PFS_WAIT_OBJECT_TABLE,.id = {row, use},.instance = pfs_object_instance(arena, PFS_MAP_TABLES, row, use)}};
+			.object = {.type = PFS_WAIT_OBJECT_TABLE,.row = row,.use = use}};
 
-		open_row(session, &wait);
+		pfs_wait_row_open(session, &wait);
 		if (wait.level != 0)
-			close_row(session, &wait, ticks != 0 ? start + ticks : 0, ticks, (int64_t) rows);
+			pfs_wait_row_close(session, &wait, ticks != 0 ? start + ticks : 0, (int64_t) rows);
 	}
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
@@ -434,7 +330,7 @@ remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 	pfs_seq_write_end(&session->thread->seq);
 	if (hot->cell != NULL && pfs_load_acquire(&arena->changes) == changes)
 	{
-		hot->reset = pfs_load(&session->hot[number % PFS_WAITS_HOT].reset);
+		hot->reset = (uint32_t) (changes >> 32);
 		hot->changes = changes;
 	}
 	pfs_leave_recording(session);

@@ -233,43 +233,29 @@ drains_latch(const PfsCall *call)
 	return call->fd >= 0 && pfs_pg_fd(call->fd, true)->kind == PFS_PG_FD_OTHER;
 }
 
-static PfsWaitObject
-file_object(const PfsPgFd *file)
-{
-	return (PfsWaitObject) {.type = PFS_WAIT_OBJECT_FILE,.id = {file->row, file->use},
-		.instance = pfs_object_instance(pfs_arena, PFS_MAP_FILES, file->row, file->use)};
-}
-
 /*
  * What a call's descriptor or path says: its object goes into call_wait.  The result is the wait it
  * is when the server has no event for it.
  */
-static inline uint32
+static pg_attribute_always_inline uint32
 describe(PfsCall *call, bool has_event)
 {
 	const PfsCallType *type = &pfs_call_types[call->number];
-	bool		shown = pfs_wait_shown(&pfs_session);
 	const PfsPgFd *fd;
 
-	call_wait.row = 0;
-	if (pfs_unlikely(shown))
-		call_wait.object = (PfsWaitObject) {0};
-	if (call->fd < 0)
+	if (pfs_unlikely(call->fd < 0))
+	{
+		call_wait.row = 0;
+		call_wait.object.type = PFS_WAIT_OBJECT_NONE;
+		call_wait.object.instance = 0;
 		return type->target == PFS_TARGET_PATH && call->path != NULL && !has_event
 			? (uint32) pfs_pg_wait_of_path(call->path) : (uint32) PFS_PG_WAIT_UNATTRIBUTED;
+	}
 	fd = pfs_pg_fd(call->fd, type->operation != PFS_OPERATION_CLOSE);
 	call_wait.row = fd->row;
 	call_wait.use = fd->use;
-	if (pfs_likely(!shown))
-		return fd->wait;
-	if (fd->kind == PFS_PG_FD_FILE)
-		call_wait.object = file_object(fd);
-	else if (fd->kind == PFS_PG_FD_CLIENT)
-		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET,
-			.instance = pfs_socket_instance(pfs_arena, pfs_session.thread,
-											pfs_session.thread->thread_id)};
-	else if (fd->kind == PFS_PG_FD_SOCKET)
-		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET};
+	call_wait.object.type = fd->type;
+	call_wait.object.instance = fd->object;
 	return fd->wait;
 }
 
@@ -376,7 +362,8 @@ begin(PfsCall *call)
 
 	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach_in_call())
 		return false;
-	if (!pfs_load(&pfs_session.thread->instrumented) || is_inner(call) || pfs_session.busy)
+	(void) pfs_session_decided(&pfs_session);
+	if (pfs_unlikely((pfs_session.wants & PFS_GATE_CALLS) == 0 || is_inner(call) || pfs_session.busy))
 	{
 		if ((call_effects[call->number] & EFFECT_ON_FILES) != 0)
 			missed_files = true;
@@ -422,7 +409,8 @@ note_file(const PfsCall *call, int64_t result)
 		return;
 	call_wait.row = opened->row;
 	call_wait.use = opened->use;
-	call_wait.object = file_object(opened);
+	call_wait.object.type = PFS_WAIT_OBJECT_FILE;
+	call_wait.object.instance = opened->object;
 }
 
 static void
@@ -469,6 +457,7 @@ pfs_pg_wait_command(void)
 	pfs_pg_idle = false;
 	pfs_interpose_only_note(NULL, 0, NULL);
 	pfs_session.in_command = true;
+	pfs_session.rests = false;
 	pfs_session.waits.used = pfs_session.waits.last = 0;	/* of no command */
 	if (pfs_pg_command.came == 0)
 		pfs_pg_command.came = pfs_pg_command.since = idle_wait.open ? idle_wait.last : 0;
@@ -493,6 +482,7 @@ pfs_pg_wait_idle(PfsTicks now)
 	active = NULL;
 	pfs_pg_idle = true;
 	pfs_session.in_command = false;
+	pfs_session.rests = true;
 	pfs_session.promised_event = pfs_session.promised_statement = 0;
 	pfs_pg_name_waits_met();
 	idle_noted = false;
@@ -506,10 +496,10 @@ pfs_pg_wait_idle(PfsTicks now)
 void
 pfs_pg_wait_switched(void)
 {
-	const PfsWaitHot *idle = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE);
+	const PfsInstrument *idle = pfs_wait_instrument(pfs_arena, PFS_PG_WAIT_IDLE);
 
-	idle_is_timed = idle->timed;
-	idle_is_noted = idle->enabled && !pfs_wait_shown(&pfs_session) &&
+	idle_is_timed = pfs_load(&idle->timed);
+	idle_is_noted = pfs_load(&idle->enabled) && !pfs_session.wait_rows.shown &&
 		(pfs_load(&pfs_arena->gate) & PFS_GATE_CALLS) != 0;
 }
 
