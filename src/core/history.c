@@ -168,6 +168,41 @@ copy_event(PfsStatementEvent *to, const PfsStatementEvent *from)
 				   sizeof(*to) - offsetof(PfsStatementEvent, thread_id));
 }
 
+/* Text and message of a statement go to the text ring: *position, and their check sum. */
+static uint32_t
+put_texts(PfsArena *arena, PfsClaim *claim, const char *text, uint32_t text_length, const char *message,
+		  uint32_t message_length, uint64_t *position)
+{
+	*position = claim_text(arena, claim, text_length + message_length);
+	__atomic_thread_fence(__ATOMIC_RELEASE);	/* pairs with the reader's second look at the claims */
+	pfs_copy_bytes(text_at(arena, *position), text, text_length);
+	pfs_copy_bytes(text_at(arena, *position) + text_length, message, message_length);
+	return check_sum(text, text_length, message, message_length);
+}
+
+/*
+ * A text that many statements of the session share is there once, as long as it is among the youngest quarter
+ * of the ring: so it lasts as long as the texts that are written now, but for that quarter.
+ */
+static inline uint32_t
+put_shared_text(PfsArena *arena, const PfsThread *thread, PfsLongClaims *claims, uint32_t at,
+				const char *text, uint32_t length, uint64_t *position)
+{
+	uint64_t	next = pfs_load(&thread->text_next);
+	uint64_t	from = next - ((uint32_t) next - at);
+	PfsLongText *known = &claims->known[at / 8 % PFS_LENGTH(claims->known)];
+
+	if (pfs_unlikely(known->from != from || known->length != length ||
+					 pfs_load(&arena->statements_text_ring.next) - known->position > arena->text_ring_bytes / 4))
+	{
+		known->check_sum = put_texts(arena, &claims->texts, text, length, "", 0, &known->position);
+		known->from = from;
+		known->length = length;
+	}
+	*position = known->position;
+	return known->check_sum;
+}
+
 void
 pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
 					  const PfsStatementRecord *record)
@@ -175,34 +210,38 @@ pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
 	uint64_t	position = claim_position(&claims->rows, &arena->statements_long_ring,
 										  arena->sizes.statements_history_long);
 	PfsLongStatement *row = long_statement(arena, position);
-	PfsStatementEvent event;
-	const char *text,
-			   *message = "";
-	uint32_t	length;
+	PfsStatementEvent *event = &row->event;
+	uint32_t	text_length = record->text_length;
+	uint32_t	message_length = record->message_length;
+	uint64_t	text_position = 0;
+	uint32_t	sum = 0;
+	const char *text = journal_text(arena, thread, record->text, arena->sizes.sql_text_length, &text_length);
+	const char *message;
 
 	if (!begin_row(&row->stamp, position))
 	{
 		pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
 		return;
 	}
-	pfs_event_of_record(thread, record, false, &event);
-	text = journal_text(arena, thread, record->text, arena->sizes.sql_text_length,
-						&event.record.text_length);
-	if (pfs_likely((event.record.used & PFS_RECORD_FAILED) == 0))
-		event.record.message_length = 0;
-	else
-		message = journal_text(arena, thread, record->message, PFS_MESSAGE_LENGTH,
-							   &event.record.message_length);
-	length = event.record.text_length + event.record.message_length;
-	event.text_position = length > 0 ? claim_text(arena, &claims->texts, length) : 0;
-	if (length > 0)
-		event.check_sum = check_sum(text, event.record.text_length, message, event.record.message_length);
-	/* pairs with the reader's second look at the stamp and at the claims of the text ring */
+	/* pairs with the reader's second look at the stamp */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	copy_event(&row->event, &event);
-	pfs_copy_bytes(text_at(arena, event.text_position), text, event.record.text_length);
-	pfs_copy_bytes(text_at(arena, event.text_position) + event.record.text_length, message,
-				   event.record.message_length);
+	pfs_record_copy(&event->record, record);
+	if (pfs_unlikely((record->used & PFS_RECORD_FAILED) != 0))
+	{
+		message = journal_text(arena, thread, record->message, PFS_MESSAGE_LENGTH, &message_length);
+		if (text_length + message_length > 0)
+			sum = put_texts(arena, &claims->texts, text, text_length, message, message_length, &text_position);
+		pfs_store(&event->record.message_length, message_length);
+	}
+	else if (pfs_likely(text_length > 0))
+		sum = put_shared_text(arena, thread, claims, record->text, text, text_length, &text_position);
+	pfs_store(&event->record.text_length, text_length);
+	pfs_store(&event->thread_id, pfs_load(&thread->thread_id));
+	pfs_store(&event->text_position, text_position);
+	pfs_store(&event->check_sum, sum);
+	pfs_store(&event->user, pfs_load(&thread->user));
+	pfs_store(&event->running, 0);
+	pfs_store(&event->encoding, (uint8_t) pfs_load(&thread->encoding));
 	pfs_store_release(&row->stamp, 2 * position + 2);
 }
 

@@ -53,6 +53,7 @@ take_over_journal(PfsSession *session)
 	session->order = pfs_journal_order(arena, thread);
 	session->open_slots = pfs_journal_open(arena, thread);
 	session->ring_mask = arena->journal_ring - 1;
+	memset(session->statements_long.known, 0, sizeof(session->statements_long.known));
 	if (!pfs_thread_has_statements(arena, thread))
 		return;
 	for (int32_t i = PFS_OPEN_STATEMENTS - 1; i >= 0; i--)

@@ -92,11 +92,21 @@ typedef struct PfsClaim
 	uint64_t	end;
 } PfsClaim;
 
+/* A text that stands in the long history's text ring; length 0 = none. */
+typedef struct PfsLongText
+{
+	uint64_t	from;			/* where it was taken from: its position in the journal */
+	uint64_t	position;
+	uint32_t	length;
+	uint32_t	check_sum;
+} PfsLongText;
+
 /* Of the long history of statements. */
 typedef struct PfsLongClaims
 {
 	PfsClaim	rows;
 	PfsClaim	texts;
+	PfsLongText known[16];		/* of the journal that the session has now */
 } PfsLongClaims;
 
 /*
