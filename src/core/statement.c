@@ -111,6 +111,7 @@ decide_wait_rows(PfsSession *session, uint32_t gate, bool history)
 	PfsWaitRows *rows = &session->wait_rows;
 
 	rows->slots = pfs_thread_waits(arena, thread);
+	rows->socket = NULL;
 	rows->ring = arena->sizes.waits_history + 1;
 	rows->head = (uint32_t) (pfs_load(&thread->waits_ended) % rows->ring);
 	rows->shown = (gate & PFS_WANTS(WAITS_CURRENT)) != 0;

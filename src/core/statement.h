@@ -122,14 +122,16 @@ typedef struct PfsWaitHot
 	uint8_t		timed;
 	uint8_t		kind;			/* PfsWaitKind */
 	uint8_t		scope;			/* PfsScope */
+	uint64_t	spare;
 } PfsWaitHot;
 
 #define PFS_WAITS_HOT 32
 
-/* Where the rows of waits go: decided with the switches. */
+/* Where the rows of waits go, and those on the socket count: decided with the switches. */
 typedef struct PfsWaitRows
 {
 	PfsWaitSlot *slots;			/* the thread's, see pfs_thread_waits */
+	PfsIoStat  *socket;			/* the same; NULL = there is none, or it must be looked at */
 	uint32_t	ring;			/* of so many the ring is made */
 	uint32_t	head;			/* slot of the next one */
 	bool		shown;			/* are there rows at all? */

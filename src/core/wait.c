@@ -6,11 +6,10 @@
 
 #include "core/clock.h"
 #include "core/digest_wait.h"
-#include "core/history.h"
 #include "core/rollup.h"
-#include "core/wait_row.h"
+#include "core/wait_end.h"
 
-static const uint8_t part_of[PFS_OPERATIONS] = {
+const uint8_t pfs_part_of_operation[PFS_OPERATIONS] = {
 #define PFS_OPERATION(symbol, word, part) [PFS_OPERATION_##symbol] = PFS_IO_##part,
 #include "core/operations.def"
 #undef PFS_OPERATION
@@ -18,14 +17,11 @@ static const uint8_t part_of[PFS_OPERATIONS] = {
 
 /* --- totals of statements --- */
 
-/* The total of a wait; NULL when there are too many kinds. */
-static inline PfsTimerStat *
-total_of(PfsWaitTotals *totals, uint32_t wait)
+__attribute__((noinline)) PfsTimerStat *
+pfs_wait_find_total(PfsWaitTotals *totals, uint32_t wait)
 {
-	uint32_t	i = totals->last;
+	uint32_t	i;
 
-	if (pfs_likely(totals->used > 0 && totals->wait[i] == wait))
-		return &totals->stat[i];
 	for (i = 0; i < totals->used && totals->wait[i] != wait; i++)
 		;
 	if (i == PFS_WAIT_TOTALS)
@@ -40,29 +36,6 @@ total_of(PfsWaitTotals *totals, uint32_t wait)
 	return &totals->stat[i];
 }
 
-/* Idle time belongs to no statement, and a table's time contains other waits. */
-static inline void
-charge(PfsSession *session, PfsWaitKind kind, uint32_t wait, PfsTicks ticks)
-{
-	PfsStatement *statement = pfs_waiting_statement(session);
-	PfsTimerStat *total;
-
-	if (pfs_unlikely(kind == PFS_WAIT_IDLE))
-	{
-		session->waits.used = session->waits.last = 0;
-		return;
-	}
-	if (statement == NULL && (session->rests || !session->wait_rows.unbilled))
-		return;					/* there will never be one */
-	total = total_of(statement != NULL ? &statement->waits : &session->waits, wait);
-	if (pfs_likely(total != NULL))
-		pfs_timer_stat_add(total, ticks);
-	else
-		pfs_lose(session->arena, PFS_LOSS_WAIT_TOTALS);
-	if (kind == PFS_WAIT_LOCK && statement != NULL)
-		pfs_statement_count(statement, PFS_COUNTER_LOCK_TIME, ticks);
-}
-
 void
 pfs_wait_hand_over(PfsSession *session, PfsStatement *statement)
 {
@@ -74,7 +47,7 @@ pfs_wait_hand_over(PfsSession *session, PfsStatement *statement)
 							statement->record->digest_generation, totals);
 	for (uint32_t i = 0; parent != NULL && i < totals->used; i++)
 	{
-		PfsTimerStat *total = total_of(&parent->waits, totals->wait[i]);
+		PfsTimerStat *total = pfs_wait_total_of(&parent->waits, totals->wait[i]);
 
 		if (total != NULL)
 			pfs_timer_stat_merge(total, &totals->stat[i]);
@@ -111,11 +84,9 @@ pfs_wait_bill(PfsSession *session, uint32_t digest, uint32_t generation)
 /* --- recording --- */
 
 void
-pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
+pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait, uint64_t changes)
 {
 	PfsArena   *arena = session->arena;
-	/* loaded before the switches it is about */
-	uint64_t	changes = pfs_load_acquire(&arena->changes);
 	const PfsInstrument *instrument = pfs_wait_instrument(arena, wait);
 	bool		busy = session->busy;
 
@@ -138,8 +109,8 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 }
 
 /* The thread's cell of a wait that ends now; NULL: the pool is full.  Inside seq. */
-static PFS_COLD void *
-find_cell(PfsSession *session, uint32_t wait)
+PFS_COLD void *
+pfs_wait_find_cell(PfsSession *session, uint32_t wait)
 {
 	PfsArena   *arena = session->arena;
 	PfsWaitHot *hot = pfs_wait_hot(session, wait);
@@ -156,15 +127,26 @@ find_cell(PfsSession *session, uint32_t wait)
 	return hot->cell;
 }
 
-static inline void *
-cell_of(PfsSession *session, uint32_t wait)
+PFS_COLD PfsIoStat *
+pfs_wait_find_socket(PfsSession *session)
 {
-	const PfsWaitHot *hot = &session->hot[wait % PFS_WAITS_HOT];
+	PfsSocket  *socket = &session->thread->socket;
 
-	if (pfs_likely(hot->wait == wait && hot->changes == pfs_load_acquire(&session->arena->changes) &&
-				   hot->cell != NULL))
-		return hot->cell;
-	return find_cell(session, wait);
+	if (!pfs_load(&socket->used))
+		return NULL;
+	return session->wait_rows.socket = pfs_socket_stat(session->arena, socket);
+}
+
+__attribute__((noinline)) void
+pfs_wait_count_file(PfsSession *session, const PfsWait *wait, PfsTicks ticks, int64_t bytes)
+{
+	PfsObjectCell *file = pfs_file_cell(session->arena, session->thread, wait->row, wait->use);
+
+	if (pfs_unlikely(file == NULL))
+		return;
+	pfs_seq_write_begin(&file->head.seq);
+	pfs_wait_add_io(&file->stat.io, pfs_part_of_operation[wait->operation], ticks, bytes);
+	pfs_seq_write_end(&file->head.seq);
 }
 
 void
@@ -178,66 +160,10 @@ pfs_wait_show(PfsSession *session, PfsWait *wait)
 	pfs_leave_recording(session);
 }
 
-static inline void
-add_io(PfsIoStat *stat, unsigned part, PfsTicks ticks, int64_t bytes)
-{
-	pfs_timer_stat_add(&stat->part[part], ticks);
-	if (part != PFS_IO_MISC && bytes > 0)
-		pfs_add(&stat->bytes[part], (uint64_t) bytes);
-}
-
-/* An I/O event counts by name, and for its file or the thread's own socket. */
-static inline void
-count_io(PfsSession *session, const PfsWait *wait, PfsTicks ticks, int64_t bytes)
-{
-	unsigned	part = part_of[wait->operation];
-	PfsIoCell  *cell = cell_of(session, wait->wait);
-	PfsObjectCell *file;
-
-	if (pfs_likely(cell != NULL))
-		add_io(&cell->stat, part, ticks, bytes);
-	if (wait->row != 0)
-	{
-		file = pfs_file_cell(session->arena, session->thread, wait->row, wait->use);
-		if (pfs_unlikely(file == NULL))
-			return;
-		pfs_seq_write_begin(&file->head.seq);
-		add_io(&file->stat.io, part, ticks, bytes);
-		pfs_seq_write_end(&file->head.seq);
-	}
-	else if (wait->kind == PFS_WAIT_SOCKET && pfs_load(&session->thread->socket.used))
-		add_io(pfs_socket_stat(session->arena, &session->thread->socket), part, ticks, bytes);
-}
-
 PFS_HOT void
 pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
 {
-	PfsTicks	ticks = 0;
-
-	if (wait->start != 0)
-	{
-		end = end != 0 ? end : pfs_now();
-		ticks = pfs_likely(end > wait->start) ? end - wait->start : 1;
-	}
-	else
-		end = 0;
-	if (!pfs_enter_recording(session))
-		return;
-	pfs_seq_write_begin(&session->thread->seq);
-	if (wait->kind == PFS_WAIT_FILE || wait->kind == PFS_WAIT_SOCKET)
-		count_io(session, wait, ticks, bytes);
-	else
-	{
-		PfsWaitCell *cell = cell_of(session, wait->wait);
-
-		if (pfs_likely(cell != NULL))
-			pfs_timer_stat_add(&cell->stat, ticks);
-	}
-	charge(session, wait->kind, wait->wait, ticks);
-	if (pfs_unlikely(wait->level != 0))
-		pfs_wait_row_close(session, wait, end, bytes);
-	pfs_seq_write_end(&session->thread->seq);
-	pfs_leave_recording(session);
+	pfs_wait_end_here(session, wait, end, bytes);
 }
 
 PFS_HOT void
@@ -248,7 +174,7 @@ pfs_wait_add(PfsSession *session, uint32_t wait, PfsTicks ticks)
 	if (!pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
-	cell = cell_of(session, wait);
+	cell = pfs_wait_cell_of(session, wait);
 	if (pfs_likely(cell != NULL))
 		pfs_timer_stat_add(&cell->stat, ticks);
 	pfs_seq_write_end(&session->thread->seq);
@@ -288,7 +214,7 @@ pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperatio
 	if (rows == 0 || !pfs_wait_enabled(session, number) || !pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
-	cell = cell_of(session, number);
+	cell = pfs_wait_cell_of(session, number);
 	if (pfs_likely(cell != NULL))
 		add_rows(&cell->stat, rows, ticks);
 	table = pfs_table_cell(arena, session->thread, row, use);
@@ -326,7 +252,7 @@ remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
 	*cell = pfs_table_cell(arena, session->thread, row, use);
-	hot->cell = cell_of(session, number);
+	hot->cell = pfs_wait_cell_of(session, number);
 	pfs_seq_write_end(&session->thread->seq);
 	if (hot->cell != NULL && pfs_load_acquire(&arena->changes) == changes)
 	{

@@ -52,7 +52,8 @@ pfs_wait_of_code(const PfsArena *arena, uint32_t code)
 
 #define PFS_WAIT_CODES (16 * 256)	/* codes with a place in the map */
 
-extern void pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait);
+/* changes: the arena's, loaded before the switches it is about. */
+extern void pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait, uint64_t changes);
 
 /* What the session knows of a wait by now; good until the next call. */
 static inline PfsWaitHot *
@@ -62,7 +63,7 @@ pfs_wait_hot(PfsSession *session, uint32_t wait)
 	uint64_t	changes = pfs_session_decided(session);
 
 	if (pfs_unlikely(hot->wait != wait || hot->changes != changes))
-		pfs_wait_remember(session, hot, wait);
+		pfs_wait_remember(session, hot, wait, changes);
 	return hot;
 }
 

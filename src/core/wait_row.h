@@ -1,6 +1,6 @@
 /*
  * wait_row.h
- *		Rows of waits: for wait.c only.  All inside the recording and the thread's seq.
+ *		Rows of waits: for wait.c and wait_end.h.  All inside the recording and the thread's seq.
  *
  * A wait is written where it stays: at the head of the thread's ring.  While it lasts, that slot is the
  * one shown as current; when it has ended, the head moves on, if there is a history.  Of waits inside each

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "miscadmin.h"
+#include "core/wait_end.h"
 #include "pg/pg_arena.h"
 #include "pg/pg_command.h"
 #include "pg/pg_compat.h"
@@ -194,7 +195,14 @@ begin_idle(void)
 #define EFFECT_ON_IDLE 0x08		/* may bring the client's next command */
 #define EFFECT_ON_LATCH 0x10	/* may only empty a latch's descriptor */
 
-static uint8 call_effects[PFS_CALLS];
+/* Of each call: its effects, and what its type says. */
+static struct
+{
+	uint8		effects;
+	uint8		operation;		/* PfsOperation */
+	bool		bytes;			/* its result counts bytes */
+	uint8		spare;
+}			call_facts[PFS_CALLS];
 
 /* fopen and opendir keep their descriptors to themselves. */
 static bool
@@ -282,7 +290,7 @@ long_meaning(uint32 code, uint32 wait)
 	}
 }
 
-static inline Meaning
+static pg_noinline Meaning
 meaning_of(PfsCall *call)
 {
 	uint32		code = *(volatile uint32 *) my_wait_event_info;
@@ -296,7 +304,7 @@ meaning_of(PfsCall *call)
 		wait = pfs_wait_of_code(pfs_arena, code);
 		if (pfs_unlikely(wait == UINT32_MAX))
 			wait = pfs_pg_wait_of_code(code);
-		if ((call_effects[call->number] & EFFECT_ON_LATCH) != 0 && drains_latch(call))
+		if ((call_facts[call->number].effects & EFFECT_ON_LATCH) != 0 && drains_latch(call))
 			return MEANS_NOTHING;
 		if ((code & 0xFF000000) <= PG_WAIT_CLIENT)
 		{
@@ -311,7 +319,7 @@ meaning_of(PfsCall *call)
 	}
 	else if (!(hot = pfs_wait_hot(&pfs_session, describe(call, false)))->enabled)
 		return MEANS_NOTHING;
-	call_wait.operation = pfs_call_types[call->number].operation;
+	call_wait.operation = call_facts[call->number].operation;
 	pfs_wait_begin_hot(&pfs_session, &call_wait, hot, 0);
 	return MEANS_EVENT;
 }
@@ -355,33 +363,34 @@ is_inner(const PfsCall *call)
 	return pfs_unlikely(active != NULL) && (const char *) call < (const char *) active;
 }
 
-static PFS_HOT bool
-begin(PfsCall *call)
+/* What is to be done before a call can be looked at; false: it cannot. */
+static pg_noinline bool
+can_begin(const PfsCall *call)
 {
-	Meaning		meaning;
-
-	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach_in_call())
-		return false;
-	(void) pfs_session_decided(&pfs_session);
-	if (pfs_unlikely((pfs_session.wants & PFS_GATE_CALLS) == 0 || is_inner(call) || pfs_session.busy))
+	if ((pfs_session.wants & PFS_GATE_CALLS) == 0 || is_inner(call) || pfs_session.busy)
 	{
-		if ((call_effects[call->number] & EFFECT_ON_FILES) != 0)
+		if ((call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
 			missed_files = true;
 		return false;
 	}
-	if (pfs_unlikely(missed_files))
+	if (missed_files)
 	{
 		missed_files = false;
 		pfs_pg_fd_forget_all();
 	}
-	active = call;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	count_call(call);
-	meaning = meaning_of(call);
-	if ((call_effects[call->number] & EFFECT_CLOSES) != 0 && call->fd >= 0)
+	return true;
+}
+
+/* A call that is no simple operation on a descriptor. */
+static pg_noinline bool
+begin_other(PfsCall *call)
+{
+	Meaning		meaning = meaning_of(call);
+	uint8		effects = call_facts[call->number].effects;
+
+	if ((effects & EFFECT_CLOSES) != 0 && call->fd >= 0)
 		pfs_pg_fd_closing(call->fd);
-	if (meaning == MEANS_NOTHING && (call_effects[call->number] & EFFECT_ON_FILES) == 0 &&
-		!(pfs_pg_idle && (call_effects[call->number] & EFFECT_ON_IDLE) != 0))
+	if (meaning == MEANS_NOTHING && (effects & EFFECT_ON_FILES) == 0)
 	{
 		active = NULL;
 		return false;
@@ -390,12 +399,43 @@ begin(PfsCall *call)
 	return true;
 }
 
+static PFS_HOT bool
+begin(PfsCall *call)
+{
+	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach_in_call())
+		return false;
+	(void) pfs_session_decided(&pfs_session);
+	if (pfs_unlikely((pfs_session.wants & PFS_GATE_CALLS) == 0 || active != NULL || pfs_session.busy ||
+					 missed_files) && !can_begin(call))
+		return false;
+	active = call;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	count_call(call);
+	if (*(volatile uint32 *) my_wait_event_info != 0 || call->fd < 0 || pfs_pg_wait_unsettled ||
+		(call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
+		return begin_other(call);
+	else
+	{
+		const PfsWaitHot *hot = pfs_wait_hot(&pfs_session, describe(call, false));
+
+		if (pfs_unlikely(!hot->enabled))
+		{
+			active = NULL;
+			return false;
+		}
+		call_wait.operation = call_facts[call->number].operation;
+		pfs_wait_begin_hot(&pfs_session, &call_wait, hot, 0);
+		call->observer = MEANS_EVENT;
+		return true;
+	}
+}
+
 /* --- end --- */
 
 static void
 note_file(const PfsCall *call, int64_t result)
 {
-	uint8		effects = call_effects[call->number];
+	uint8		effects = call_facts[call->number].effects;
 	const PfsPgFd *opened;
 
 	if (result < 0 || call->path == NULL)
@@ -413,24 +453,19 @@ note_file(const PfsCall *call, int64_t result)
 	call_wait.object.instance = opened->object;
 }
 
-static void
-end_event(const PfsCall *call, int64_t result)
-{
-	PfsTicks	now = call_wait.start != 0 ? pfs_now() : 0;
-
-	if ((call_effects[call->number] & EFFECT_ON_FILES) != 0)
-		note_file(call, result);
-	pfs_wait_end(&pfs_session, &call_wait, now,
-				 result >= 0 && pfs_call_types[call->number].bytes ? result : -1);
-}
-
-static PFS_HOT void
-end(PfsCall *call, int64_t result)
+static pg_noinline void
+end_other(const PfsCall *call, int64_t result)
 {
 	Meaning		meaning = (Meaning) call->observer;
 
-	if (pfs_likely(meaning == MEANS_EVENT))
-		end_event(call, result);
+	if (meaning == MEANS_EVENT)
+	{
+		PfsTicks	now = call_wait.start != 0 ? pfs_now() : 0;
+
+		note_file(call, result);
+		pfs_wait_end(&pfs_session, &call_wait, now,
+					 result >= 0 && call_facts[call->number].bytes ? result : -1);
+	}
 	else if (meaning == MEANS_LWLOCK)
 	{
 		touch_long(&lwlock_wait);
@@ -445,8 +480,19 @@ end(PfsCall *call, int64_t result)
 	}
 	else if (meaning == MEANS_IDLE)
 		touch_long(&idle_wait);
-	else if ((call_effects[call->number] & EFFECT_ON_FILES) != 0)
+	else if ((call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
 		note_file(call, result);
+}
+
+static PFS_HOT void
+end(PfsCall *call, int64_t result)
+{
+	if (pfs_likely(call->observer == MEANS_EVENT &&
+				   (call_facts[call->number].effects & EFFECT_ON_FILES) == 0))
+		pfs_wait_end_here(&pfs_session, &call_wait, 0,
+						  result >= 0 && call_facts[call->number].bytes ? result : -1);
+	else
+		end_other(call, result);
 	active = NULL;
 }
 
@@ -558,7 +604,11 @@ pfs_pg_wait_install(void)
 		pfs_data_directory = data_directory;
 	pfs_pg_lock_names_install();
 	for (uint32 i = 0; i < PFS_CALLS; i++)
-		call_effects[i] = effects_of(i);
+	{
+		call_facts[i].effects = effects_of(i);
+		call_facts[i].operation = pfs_call_types[i].operation;
+		call_facts[i].bytes = pfs_call_types[i].bytes;
+	}
 	if (!PFS_BUILT_WAITS || pfs_guc_wait_timing != PFS_TIMING_AUTO)
 		pfs_interpose_refuse();
 	else
