@@ -185,12 +185,12 @@ put_texts(PfsArena *arena, PfsClaim *claim, const char *text, uint32_t text_leng
  * of the ring: so it lasts as long as the texts that are written now, but for that quarter.
  */
 static inline uint32_t
-put_shared_text(PfsArena *arena, const PfsThread *thread, PfsLongClaims *claims, uint32_t at,
+put_shared_text(PfsArena *arena, const PfsThread *thread, PfsLongClaims *claims, const PfsStatementRecord *record,
 				const char *text, uint32_t length, uint64_t *position)
 {
 	uint64_t	next = pfs_load(&thread->text_next);
-	uint64_t	from = next - ((uint32_t) next - at);
-	PfsLongText *known = &claims->known[at / 8 % PFS_LENGTH(claims->known)];
+	uint64_t	from = next - ((uint32_t) next - record->text);
+	PfsLongText *known = &claims->known[record->digest % PFS_LENGTH(claims->known)];
 
 	if (pfs_unlikely(known->from != from || known->length != length ||
 					 pfs_load(&arena->statements_text_ring.next) - known->position > arena->text_ring_bytes / 4))
@@ -234,7 +234,7 @@ pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
 		pfs_store(&event->record.message_length, message_length);
 	}
 	else if (pfs_likely(text_length > 0))
-		sum = put_shared_text(arena, thread, claims, record->text, text, text_length, &text_position);
+		sum = put_shared_text(arena, thread, claims, record, text, text_length, &text_position);
 	pfs_store(&event->record.text_length, text_length);
 	pfs_store(&event->thread_id, pfs_load(&thread->thread_id));
 	pfs_store(&event->text_position, text_position);

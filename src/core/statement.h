@@ -106,7 +106,7 @@ typedef struct PfsLongClaims
 {
 	PfsClaim	rows;
 	PfsClaim	texts;
-	PfsLongText known[16];		/* of the journal that the session has now */
+	PfsLongText known[32];		/* by digest; of the journal that the session has now */
 } PfsLongClaims;
 
 /*

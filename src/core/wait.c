@@ -152,12 +152,7 @@ pfs_wait_count_file(PfsSession *session, const PfsWait *wait, PfsTicks ticks, in
 void
 pfs_wait_show(PfsSession *session, PfsWait *wait)
 {
-	if (!pfs_enter_recording(session))
-		return;
-	pfs_seq_write_begin(&session->thread->seq);
-	pfs_wait_row_open(session, wait);
-	pfs_seq_write_end(&session->thread->seq);
-	pfs_leave_recording(session);
+	pfs_wait_show_here(session, wait);
 }
 
 PFS_HOT void

@@ -92,6 +92,7 @@ pfs_socket_stat(const PfsArena *arena, PfsSocket *socket)
 	return &socket->stat;
 }
 
+/* Shows a wait that begins. */
 extern void pfs_wait_show(PfsSession *session, PfsWait *wait);
 
 /*

@@ -63,10 +63,24 @@ static struct
 static int	put_off_count = 0;
 bool		pfs_pg_wait_unsettled = false;	/* one of these, or lock_wait is open */
 
+/*
+ * Sends and receives on the client's socket that do not wait are most of all calls.  What they need is known
+ * after the first one, until a switch changes.
+ */
+static struct
+{
+	PfsSocketKnown known;
+	int			fd;
+	uint8		part;			/* PfsIoPart */
+	bool		timed;
+	PfsWait		wait;
+}			client;
+
 /* What begin has found out, for end. */
 typedef enum Meaning
 {
 	MEANS_EVENT,				/* call_wait */
+	MEANS_CLIENT,				/* client.wait */
 	MEANS_LOCK,
 	MEANS_LWLOCK,
 	MEANS_IDLE,
@@ -399,9 +413,48 @@ begin_other(PfsCall *call)
 	return true;
 }
 
+/* The call is over that was recorded as one on the client's socket. */
+static pg_noinline void
+learn_client(const PfsCall *call)
+{
+	if (call->fd < 0 || pfs_pg_fd(call->fd, false)->kind != PFS_PG_FD_CLIENT ||
+		call_wait.wait != PFS_PG_WAIT_CLIENT_SOCKET || counted_calls == NULL)
+		return;
+	client.fd = call->fd;
+	client.wait = call_wait;
+	client.wait.level = 0;
+	client.timed = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET)->timed;
+	(void) pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, &client.known);
+}
+
+/* False: it is no such call, or not all is known of it. */
+static inline bool
+begin_on_client(PfsCall *call)
+{
+	uint8		part = pfs_part_of_operation[call_facts[call->number].operation];
+
+	if (call->fd != client.fd || client.known.changes != pfs_load_acquire(&pfs_arena->changes) ||
+		*(volatile uint32 *) my_wait_event_info != 0 || part == PFS_IO_MISC ||
+		pfs_unlikely(active != NULL || pfs_session.busy || pfs_pg_wait_unsettled))
+		return false;
+	active = call;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	pfs_add(&counted_calls[call->number], 1);
+	call->observer = MEANS_CLIENT;
+	client.part = part;
+	client.wait.operation = call_facts[call->number].operation;
+	client.wait.level = 0;
+	client.wait.start = client.timed ? pfs_now() : 0;
+	if (pfs_session.wait_rows.shown)
+		pfs_wait_show_here(&pfs_session, &client.wait);
+	return true;
+}
+
 static PFS_HOT bool
 begin(PfsCall *call)
 {
+	if (pfs_likely(begin_on_client(call)))
+		return true;
 	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach_in_call())
 		return false;
 	(void) pfs_session_decided(&pfs_session);
@@ -458,13 +511,16 @@ end_other(const PfsCall *call, int64_t result)
 {
 	Meaning		meaning = (Meaning) call->observer;
 
-	if (meaning == MEANS_EVENT)
+	if (meaning == MEANS_EVENT || meaning == MEANS_CLIENT)
 	{
-		PfsTicks	now = call_wait.start != 0 ? pfs_now() : 0;
+		PfsWait    *wait = meaning == MEANS_CLIENT ? &client.wait : &call_wait;
+		PfsTicks	now = wait->start != 0 ? pfs_now() : 0;
 
-		note_file(call, result);
-		pfs_wait_end(&pfs_session, &call_wait, now,
-					 result >= 0 && call_facts[call->number].bytes ? result : -1);
+		if ((call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
+			note_file(call, result);
+		pfs_wait_end(&pfs_session, wait, now, result >= 0 && call_facts[call->number].bytes ? result : -1);
+		if (pfs_unlikely(wait->wait == PFS_PG_WAIT_CLIENT_SOCKET))
+			learn_client(call);
 	}
 	else if (meaning == MEANS_LWLOCK)
 	{
@@ -487,10 +543,10 @@ end_other(const PfsCall *call, int64_t result)
 static PFS_HOT void
 end(PfsCall *call, int64_t result)
 {
-	if (pfs_likely(call->observer == MEANS_EVENT &&
-				   (call_facts[call->number].effects & EFFECT_ON_FILES) == 0))
-		pfs_wait_end_here(&pfs_session, &call_wait, 0,
-						  result >= 0 && call_facts[call->number].bytes ? result : -1);
+	if (pfs_likely(call->observer == MEANS_CLIENT &&
+				   client.known.changes == pfs_load_acquire(&pfs_arena->changes)))
+		pfs_wait_end_socket(&pfs_session, &client.wait, &client.known, client.part,
+							result >= 0 && call_facts[call->number].bytes ? result : -1);
 	else
 		end_other(call, result);
 	active = NULL;
@@ -571,6 +627,7 @@ void
 pfs_pg_wait_attach(void)
 {
 	active = NULL;
+	client.known.changes = 0;
 	counted_calls = NULL;
 	idle_noted = 0;
 	pfs_pg_idle = lock_wait.open = idle_wait.open = lwlock_wait.open = false;
@@ -585,6 +642,7 @@ void
 pfs_pg_wait_detach(void)
 {
 	pfs_interpose_observe(&observer, &asked_never, (PfsCallMasks) {PFS_GATE_CALLS, PFS_GATE_CALLS, 0});
+	client.known.changes = 0;
 	pfs_pg_wait_command();
 	pfs_pg_wait_settle();
 	pfs_pg_fd_forget_all();
