@@ -75,10 +75,9 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->journal_texts = power_of_two(a->journal_text_share + (s->statement_stack + 3) * longest);
 	a->thread_transactions_offset = PFS_ALIGN_UP(PFS_ALIGN_UP(sizeof(PfsThread), 64) +
 												 PFS_SCOPES * a->aggregate_bytes, 64);
-	a->thread_waits_offset = a->thread_transactions_offset +
-		(1 + s->transactions_history) * sizeof(PfsTransactionEvent);
-	a->thread_journal_offset = PFS_ALIGN_UP(a->thread_waits_offset + (PFS_WAIT_STACK + s->waits_history) *
-											sizeof(PfsWaitEvent), 64);
+	a->thread_waits_offset = PFS_ALIGN_UP(a->thread_transactions_offset + (1 + s->transactions_history) *
+										  sizeof(PfsTransactionEvent), PFS_CACHE_LINE);
+	a->thread_journal_offset = a->thread_waits_offset + pfs_thread_wait_slots(s) * sizeof(PfsWaitSlot);
 	a->lean_thread_bytes = a->thread_journal_offset;
 	a->thread_bytes = PFS_ALIGN_UP(a->thread_journal_offset + pfs_journal_bytes(a), 64);
 	a->text_block = power_of_two(pfs_max(4096u, longest));
@@ -113,7 +112,7 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->statements_long_text = place(&end, s->statements_history_long ? a->text_ring_bytes : 0);
 	a->transactions_long = place(&end, s->transactions_history_long *
 								 long_row(sizeof(PfsTransactionEvent)));
-	a->waits_long = place(&end, s->waits_history_long * long_row(sizeof(PfsWaitEvent)));
+	a->waits_long = place(&end, s->waits_history_long * sizeof(PfsLongWait));
 	a->lock_waits_long = place(&end, s->lock_waits_history * sizeof(PfsLongLockWait));
 	a->wait_map = place(&end, PFS_WAIT_CODES * sizeof(uint16_t));
 	a->files = place(&end, (uint64_t) s->files * sizeof(PfsObjectRow));
@@ -214,7 +213,7 @@ pfs_arena_part(const PfsArena *a, int number, PfsArenaPart *part)
 		{"events_transactions_history_long", "Ring of transaction events",
 			s->transactions_history_long, long_row(sizeof(PfsTransactionEvent)), 0},
 		{"events_waits_history_long", "Ring of wait events", s->waits_history_long,
-		long_row(sizeof(PfsWaitEvent)), 0},
+		sizeof(PfsLongWait), 0},
 		{"lock_waits_history_long", "Ring of lock waits with both statements", s->lock_waits_history,
 		sizeof(PfsLongLockWait), 0},
 		{"(wait_map)", "Instruments by the server's wait event codes", PFS_WAIT_CODES,

@@ -171,22 +171,63 @@ typedef struct PfsWaitObject
 	uint8_t		type;			/* PfsWaitObjectType */
 	uint8_t		mode;			/* of a lock, the host's number */
 	uint16_t	subtype;		/* of a lock, the host's number */
-	uint32_t	id[4];
 	uint32_t	spare;
-	uint64_t	instance;		/* shown as object_instance_begin */
+	union
+	{
+		uint64_t	instance;	/* shown as object_instance_begin */
+		struct
+		{
+			uint32_t	row;	/* of a file or table ... */
+			uint32_t	use;	/* ... this use of it */
+		};
+	};
+	uint32_t	id[4];			/* of a lock */
 } PfsWaitObject;
 
+/*
+ * A wait in the ring of its thread: one line, written once; what is behind it is for locks only.  What the
+ * thread knows (its id, its user) is not repeated.
+ */
+typedef struct PfsWaitRecord
+{
+	uint64_t	event_id;		/* 0 = there is none */
+	uint64_t	end_event_id;	/* 0 while it lasts; then the next ones have no meaning but the start */
+	uint64_t	nesting_event_id;
+	PfsTicks	start;			/* 0 = not timed */
+	PfsTicks	end;
+	int64_t		bytes;			/* or rows of a table; -1 = none */
+	uint64_t	object;			/* instance, or row and use, see PfsWaitObject */
+	uint32_t	epoch;			/* value of the reset counter when written */
+	uint16_t	wait;			/* number among the waits */
+	uint8_t		operation;		/* PfsOperation */
+	uint8_t		kinds;			/* PfsNestingType | PfsWaitObjectType << 4 */
+
+	uint32_t	id[4];
+	uint8_t		mode;
+	uint8_t		spare;
+	uint16_t	subtype;
+	uint32_t	spare2;
+} PfsWaitRecord;
+
+_Static_assert(offsetof(PfsWaitRecord, id) == 64, "one line");
+_Static_assert(sizeof(PfsWaitRecord) % 8 == 0, "copied by words");
+
+/* The same as the tables show it. */
 typedef struct PfsWaitEvent
 {
 	PfsEventHead head;
 	PfsWaitObject object;
-	int64_t		bytes;			/* or rows of a table; -1 = none */
-	uint32_t	wait;			/* number among the waits */
-	uint8_t		operation;		/* PfsOperation */
-	uint8_t		spare[3];
+	int64_t		bytes;
+	uint32_t	wait;
+	uint8_t		operation;
 } PfsWaitEvent;
 
-_Static_assert(sizeof(PfsWaitEvent) % 8 == 0, "copied by words");
+/* How long it took, if it was timed. */
+static inline PfsTicks
+pfs_wait_ticks(PfsTicks start, PfsTicks end)
+{
+	return start == 0 ? 0 : end > start ? end - start : 1;
+}
 _Static_assert(sizeof(PfsStatementEvent) % 8 == 0, "copied by words");
 _Static_assert(offsetof(PfsStatementRecord, sqlstate) % 8 == 0, "copied by words");
 _Static_assert(sizeof(PfsTransactionEvent) % 8 == 0, "copied by words");

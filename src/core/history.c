@@ -55,7 +55,7 @@ static Ring
 waits_ring(PfsArena *arena)
 {
 	return (Ring) {&arena->waits_long_ring, PFS_AT(arena, arena->waits_long, char),
-		arena->sizes.waits_history_long, sizeof(PfsWaitEvent)};
+		arena->sizes.waits_history_long, sizeof(PfsLongWait) - sizeof(uint64_t)};
 }
 
 static Ring
@@ -168,6 +168,41 @@ copy_event(PfsStatementEvent *to, const PfsStatementEvent *from)
 				   sizeof(*to) - offsetof(PfsStatementEvent, thread_id));
 }
 
+/* Text and message of a statement go to the text ring: *position, and their check sum. */
+static uint32_t
+put_texts(PfsArena *arena, PfsClaim *claim, const char *text, uint32_t text_length, const char *message,
+		  uint32_t message_length, uint64_t *position)
+{
+	*position = claim_text(arena, claim, text_length + message_length);
+	__atomic_thread_fence(__ATOMIC_RELEASE);	/* pairs with the reader's second look at the claims */
+	pfs_copy_bytes(text_at(arena, *position), text, text_length);
+	pfs_copy_bytes(text_at(arena, *position) + text_length, message, message_length);
+	return check_sum(text, text_length, message, message_length);
+}
+
+/*
+ * A text that many statements of the session share is there once, as long as it is among the youngest quarter
+ * of the ring: so it lasts as long as the texts that are written now, but for that quarter.
+ */
+static inline uint32_t
+put_shared_text(PfsArena *arena, const PfsThread *thread, PfsLongClaims *claims, const PfsStatementRecord *record,
+				const char *text, uint32_t length, uint64_t *position)
+{
+	uint64_t	next = pfs_load(&thread->text_next);
+	uint64_t	from = next - ((uint32_t) next - record->text);
+	PfsLongText *known = &claims->known[record->digest % PFS_LENGTH(claims->known)];
+
+	if (pfs_unlikely(known->from != from || known->length != length ||
+					 pfs_load(&arena->statements_text_ring.next) - known->position > arena->text_ring_bytes / 4))
+	{
+		known->check_sum = put_texts(arena, &claims->texts, text, length, "", 0, &known->position);
+		known->from = from;
+		known->length = length;
+	}
+	*position = known->position;
+	return known->check_sum;
+}
+
 void
 pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
 					  const PfsStatementRecord *record)
@@ -175,34 +210,38 @@ pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
 	uint64_t	position = claim_position(&claims->rows, &arena->statements_long_ring,
 										  arena->sizes.statements_history_long);
 	PfsLongStatement *row = long_statement(arena, position);
-	PfsStatementEvent event;
-	const char *text,
-			   *message = "";
-	uint32_t	length;
+	PfsStatementEvent *event = &row->event;
+	uint32_t	text_length = record->text_length;
+	uint32_t	message_length = record->message_length;
+	uint64_t	text_position = 0;
+	uint32_t	sum = 0;
+	const char *text = journal_text(arena, thread, record->text, arena->sizes.sql_text_length, &text_length);
+	const char *message;
 
 	if (!begin_row(&row->stamp, position))
 	{
 		pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
 		return;
 	}
-	pfs_event_of_record(thread, record, false, &event);
-	text = journal_text(arena, thread, record->text, arena->sizes.sql_text_length,
-						&event.record.text_length);
-	if (pfs_likely((event.record.used & PFS_RECORD_FAILED) == 0))
-		event.record.message_length = 0;
-	else
-		message = journal_text(arena, thread, record->message, PFS_MESSAGE_LENGTH,
-							   &event.record.message_length);
-	length = event.record.text_length + event.record.message_length;
-	event.text_position = length > 0 ? claim_text(arena, &claims->texts, length) : 0;
-	if (length > 0)
-		event.check_sum = check_sum(text, event.record.text_length, message, event.record.message_length);
-	/* pairs with the reader's second look at the stamp and at the claims of the text ring */
+	/* pairs with the reader's second look at the stamp */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	copy_event(&row->event, &event);
-	pfs_copy_bytes(text_at(arena, event.text_position), text, event.record.text_length);
-	pfs_copy_bytes(text_at(arena, event.text_position) + event.record.text_length, message,
-				   event.record.message_length);
+	pfs_record_copy(&event->record, record);
+	if (pfs_unlikely((record->used & PFS_RECORD_FAILED) != 0))
+	{
+		message = journal_text(arena, thread, record->message, PFS_MESSAGE_LENGTH, &message_length);
+		if (text_length + message_length > 0)
+			sum = put_texts(arena, &claims->texts, text, text_length, message, message_length, &text_position);
+		pfs_store(&event->record.message_length, message_length);
+	}
+	else if (pfs_likely(text_length > 0))
+		sum = put_shared_text(arena, thread, claims, record, text, text_length, &text_position);
+	pfs_store(&event->record.text_length, text_length);
+	pfs_store(&event->thread_id, pfs_load(&thread->thread_id));
+	pfs_store(&event->text_position, text_position);
+	pfs_store(&event->check_sum, sum);
+	pfs_store(&event->user, pfs_load(&thread->user));
+	pfs_store(&event->running, 0);
+	pfs_store(&event->encoding, (uint8_t) pfs_load(&thread->encoding));
 	pfs_store_release(&row->stamp, 2 * position + 2);
 }
 
@@ -221,25 +260,81 @@ pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event, u
 		add_long(session, &session->transactions_long, transactions_ring(arena), event, bytes);
 }
 
-void
-pfs_history_wait(PfsSession *session, const PfsWaitEvent *event, uint32_t gate)
+/*
+ * The next row of what the session has claimed.  Whether others have come round to it meanwhile is not asked
+ * first: then the row is taken.
+ */
+static inline PfsLongWait *
+take_long_wait(PfsArena *arena, PfsClaim *claim, uint64_t *position)
 {
-	PfsArena   *arena = session->arena;
-	PfsThread  *thread = session->thread;
-	uint32_t	size = arena->sizes.waits_history;
+	uint32_t	size = arena->sizes.waits_history_long;
+	PfsLongWait *row;
 
-	if (!pfs_load(&thread->history))
-		return;
-	if ((gate & PFS_WANTS(WAITS_HISTORY)) != 0 && size > 0)
+	for (;;)
 	{
-		uint64_t	ended = pfs_load(&thread->waits_ended);
-
-		pfs_copy_words(pfs_thread_waits(arena, thread) + PFS_WAIT_STACK + ended % size, event,
-					   sizeof(*event));
-		pfs_store(&thread->waits_ended, ended + 1);
+		*position = pfs_likely(claim->next != claim->end) ? claim->next++
+			: claim_position(claim, &arena->waits_long_ring, size);
+		row = PFS_AT(arena, arena->waits_long, PfsLongWait) + *position % size;
+		if (pfs_likely(begin_row(&row->stamp, *position)))
+			return row;
+		if (*position + size > pfs_load(&arena->waits_long_ring.next))
+			return NULL;
+		claim->next = claim->end;	/* what is left of it is others', too */
 	}
-	if ((gate & PFS_WANTS(WAITS_HISTORY_LONG)) != 0)
-		add_long(session, &session->waits_long, waits_ring(arena), event, sizeof(*event));
+}
+
+PFS_HOT void
+pfs_history_wait(PfsSession *session, const PfsWaitRecord *record)
+{
+	const PfsThread *thread = session->thread;
+	uint64_t	position;
+	PfsLongWait *row = take_long_wait(session->arena, &session->waits_long, &position);
+
+	if (pfs_unlikely(row == NULL))
+	{
+		pfs_lose(session->arena, PFS_LOSS_HISTORY_LONG);
+		return;
+	}
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	pfs_store(&row->thread_id, thread->thread_id);
+	pfs_store(&row->user, thread->user);
+	pfs_copy_words(&row->record, record, offsetof(PfsWaitRecord, id));
+	if (pfs_unlikely(record->kinds >> 4 == PFS_WAIT_OBJECT_LOCK))
+		pfs_copy_words(&row->record.id, &record->id, sizeof(*record) - offsetof(PfsWaitRecord, id));
+	pfs_store_release(&row->stamp, 2 * position + 2);
+}
+
+void
+pfs_event_of_wait(const PfsArena *arena, const PfsWaitRecord *record, uint64_t thread_id, PfsRef user,
+				  PfsWaitEvent *event)
+{
+	unsigned	type = record->kinds >> 4;
+
+	*event = (PfsWaitEvent)
+	{
+		.head =
+		{
+			.thread_id = thread_id,.event_id = record->event_id,.end_event_id = record->end_event_id,
+				.nesting_event_id = record->nesting_event_id,.timer_start = record->start,
+				.timer_end = record->end,.timer_wait = pfs_wait_ticks(record->start, record->end),
+				.epoch = record->epoch,.nesting_type = record->kinds & 0x0F,.timed = record->start != 0,
+				.state = record->event_id == 0 ? PFS_EVENT_EMPTY
+				: record->end_event_id == 0 ? PFS_EVENT_RUNNING : PFS_EVENT_ENDED,
+				.user = user
+		},
+		.object =
+		{
+			.type = (uint8_t) type,.instance = record->object
+		},
+		.bytes = record->end_event_id != 0 ? record->bytes : -1,
+		.wait = record->wait,.operation = record->operation
+	};
+	if (type == PFS_WAIT_OBJECT_LOCK)
+	{
+		event->object.mode = record->mode;
+		event->object.subtype = record->subtype;
+		memcpy(event->object.id, record->id, sizeof(event->object.id));
+	}
 }
 
 void
@@ -337,7 +432,12 @@ pfs_long_transaction_read(PfsArena *arena, uint32_t number, PfsTransactionEvent 
 bool
 pfs_long_wait_read(PfsArena *arena, uint32_t number, PfsWaitEvent *event)
 {
-	return read_long(arena, waits_ring(arena), number, event);
+	PfsLongWait row;
+
+	if (!read_long(arena, waits_ring(arena), number, &row.thread_id))
+		return false;
+	pfs_event_of_wait(arena, &row.record, row.thread_id, row.user, event);
+	return true;
 }
 
 bool

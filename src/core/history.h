@@ -23,8 +23,11 @@ typedef struct PfsLongStatement
 
 typedef struct PfsLongWait
 {
-	uint64_t	stamp;
-	PfsWaitEvent event;
+	PFS_ALIGNED uint64_t stamp;
+	uint64_t	thread_id;
+	PfsRef		user;
+	uint32_t	spare;
+	PfsWaitRecord record;
 } PfsLongWait;
 
 #define PFS_LOCK_TEXT_LENGTH 512
@@ -78,8 +81,12 @@ extern void pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongCla
 extern void pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event,
 									uint32_t gate);
 
-/* The same for a wait. */
-extern void pfs_history_wait(PfsSession *session, const PfsWaitEvent *event, uint32_t gate);
+/* Adds an ended wait of the session's to the long history. */
+extern void pfs_history_wait(PfsSession *session, const PfsWaitRecord *record);
+
+/* A copied record as an event. */
+extern void pfs_event_of_wait(const PfsArena *arena, const PfsWaitRecord *record, uint64_t thread_id,
+							  PfsRef user, PfsWaitEvent *event);
 
 /* Is a lock wait of this thread wanted for lock_waits_history_long? */
 static inline bool

@@ -53,8 +53,9 @@ take_over_journal(PfsSession *session)
 	session->records = pfs_journal_records(arena, thread);
 	session->order = pfs_journal_order(arena, thread);
 	session->open_slots = pfs_journal_open(arena, thread);
-	session->ring_mask = arena->journal_ring - 1;
+	session->ring_mask = (uint16_t) (arena->journal_ring - 1);	/* slots have 16 bits */
 	session->slots = pfs_journal_slots(arena);
+	memset(session->statements_long.known, 0, sizeof(session->statements_long.known));
 	if (!pfs_thread_has_statements(arena, thread))
 		return;
 	for (int32_t i = PFS_OPEN_STATEMENTS - 1; i >= 0; i--)
@@ -105,6 +106,24 @@ decide_answers(PfsSession *session, uint64_t changes)
 	}
 }
 
+static void
+decide_wait_rows(PfsSession *session, uint32_t gate, bool history)
+{
+	PfsArena   *arena = session->arena;
+	PfsThread  *thread = session->thread;
+	PfsWaitRows *rows = &session->wait_rows;
+
+	rows->slots = pfs_thread_waits(arena, thread);
+	rows->socket = NULL;
+	rows->ring = arena->sizes.waits_history + 1;
+	rows->head = (uint32_t) (pfs_load(&thread->waits_ended) % rows->ring);
+	rows->shown = (gate & PFS_WANTS(WAITS_CURRENT)) != 0;
+	rows->history = history && (gate & PFS_WANTS(WAITS_HISTORY)) != 0 && arena->sizes.waits_history > 0;
+	rows->history_long = history && (gate & PFS_WANTS(WAITS_HISTORY_LONG)) != 0 &&
+		arena->sizes.waits_history_long > 0;
+	rows->unbilled = pfs_thread_has_statements(arena, thread);
+}
+
 /* What consumers and the thread's switches say of events that start or end now. */
 PFS_COLD void
 pfs_session_decide(PfsSession *session, uint64_t changes)
@@ -124,6 +143,7 @@ pfs_session_decide(PfsSession *session, uint64_t changes)
 	session->wants = pfs_load(&session->thread->instrumented) != 0 ? gate & PFS_BUILT : 0;
 	session->shows = (gate & PFS_WANTS(STATEMENTS_CURRENT)) != 0;
 	session->times_cpu = (gate & PFS_WANTS(STATEMENTS_CPU)) != 0;
+	decide_wait_rows(session, gate, history);
 	if (pfs_host_switched != NULL)
 		pfs_host_switched(session);
 	if (session->busy || !pfs_enter_recording(session))

@@ -106,31 +106,55 @@ typedef struct PfsSumHot
 
 #define PFS_SUMS_HOT 16			/* power of two */
 
-/* What a session remembers between sums: claims of the long history, and cells. */
+/* A text that stands in the long history's text ring; length 0 = none. */
+typedef struct PfsLongText
+{
+	uint64_t	from;			/* where it was taken from: its position in the journal */
+	uint64_t	position;
+	uint32_t	length;
+	uint32_t	check_sum;
+} PfsLongText;
+
+/* What a session remembers between sums: claims and texts of the long history, and cells. */
 typedef struct PfsLongClaims
 {
 	PfsClaim	rows;
 	PfsClaim	texts;
 	PfsSumHot	hot[PFS_SUMS_HOT];
+	PfsLongText known[32];		/* by digest; of the journal that the session has now */
 } PfsLongClaims;
 
 /*
- * What a session remembers of a wait, so that an event touches few cache lines: valid for one state
- * of the setup tables, the cell for one value of the reset counter.  Zero when a thread is attached.
+ * What a session remembers of a wait, so that an event touches few cache lines: valid for one value of
+ * arena->changes, which tells of switches and resets.  Zero when a thread is attached.
  */
 typedef struct PfsWaitHot
 {
+	uint64_t	changes;		/* arena's; 0 = nothing is known */
 	void	   *cell;			/* PfsWaitCell or PfsIoCell; NULL = not known */
 	uint32_t	wait;
-	uint32_t	setup;			/* arena->setup_changes; 0 = nothing is known */
-	uint32_t	reset;			/* arena->reset_now, of the cell */
 	uint8_t		enabled;
 	uint8_t		timed;
 	uint8_t		kind;			/* PfsWaitKind */
 	uint8_t		scope;			/* PfsScope */
+	uint64_t	spare;
 } PfsWaitHot;
 
 #define PFS_WAITS_HOT 32
+
+/* Where the rows of waits go, and those on the socket count: decided with the switches. */
+typedef struct PfsWaitRows
+{
+	PfsWaitSlot *slots;			/* the thread's, see pfs_thread_waits */
+	PfsIoStat  *socket;			/* the same; NULL = there is none, or it must be looked at */
+	uint32_t	ring;			/* of so many the ring is made */
+	uint32_t	head;			/* slot of the next one */
+	bool		shown;			/* are there rows at all? */
+	bool		history;		/* they stay in the ring */
+	bool		history_long;
+	uint8_t		level_at_head;	/* of the one under way that is written at the head, else 0 */
+	bool		unbilled;		/* those outside of statements are kept for the next one */
+} PfsWaitRows;
 
 /*
  * What it takes to count rows of tables that make no event's row: valid for one value of arena->changes,
@@ -178,8 +202,9 @@ typedef struct PfsSession
 
 	PfsRef		schema;			/* name of the present one, and ... */
 	uint32_t	role;			/* ... the present role: the host's, for statements that start */
-	uint32_t	ring_mask;
-	uint32_t	slots;			/* of the journal */
+	uint32_t	slots;			/* of the journal, and ... */
+	uint16_t	ring_mask;		/* ... of its ring */
+	bool		rests;			/* the host's: what is waited for now is for no statement */
 	uint64_t	promised_event; /* event id of the next top-level statement; 0 = none */
 	uint64_t	promised_statement; /* and its statement id; 0 = none */
 	PfsTransaction transaction;
@@ -189,6 +214,7 @@ typedef struct PfsSession
 	PfsWaitHot	hot[PFS_WAITS_HOT];
 	PfsStatement *free_unplaced;	/* free, without a place in the stack */
 	uint64_t	summed_text;	/* where texts went when records were last summed */
+	PfsWaitRows wait_rows;
 	PfsLongClaims statements_long;
 	PfsClaim	transactions_long;
 	PfsClaim	waits_long;

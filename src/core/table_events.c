@@ -625,7 +625,7 @@ static void
 fill_file_name(const PfsScan *scan, const PfsWaitEvent *event, WaitRow *row, char *path)
 {
 	const PfsArena *arena = scan->arena;
-	PfsObjectRow *file = pfs_object_row(arena, PFS_MAP_FILES, event->object.id[0], event->object.id[1]);
+	PfsObjectRow *file = pfs_object_row(arena, PFS_MAP_FILES, event->object.row, event->object.use);
 	size_t		length;
 
 	if (file == NULL)
@@ -633,19 +633,28 @@ fill_file_name(const PfsScan *scan, const PfsWaitEvent *event, WaitRow *row, cha
 	length = pfs_min((size_t) pfs_load(&file->key_length), (size_t) PFS_OBJECT_KEY_LENGTH);
 	pfs_copy_bytes(path, file->key, length);
 	pfs_fence();
-	if (pfs_load(&file->use) == event->object.id[1])
+	if (pfs_load(&file->use) == event->object.use)
 		row->object_name = pfs_scan_path(scan, (PfsText) {path, length, -1});
 }
 
 static void
 fill_table_name(const PfsArena *arena, const PfsWaitEvent *event, WaitRow *row, PfsTableNames *names)
 {
-	if (!pfs_table_names_read(arena, event->object.id[0], event->object.id[1], names))
+	if (!pfs_table_names_read(arena, event->object.row, event->object.use, names))
 		return;
 	row->object_schema = PFS_TEXT_OF(names->schema);
 	row->object_name = PFS_TEXT_OF(names->table);
 	if (names->index[0] != '\0')
 		row->index_name = PFS_TEXT_OF(names->index);
+}
+
+static uint64_t
+instance_of(const PfsArena *arena, const PfsWaitObject *object)
+{
+	if (object->type == PFS_WAIT_OBJECT_FILE || object->type == PFS_WAIT_OBJECT_TABLE)
+		return pfs_object_instance(arena, object->type == PFS_WAIT_OBJECT_FILE ? PFS_MAP_FILES : PFS_MAP_TABLES,
+								   object->row, object->use);
+	return object->instance;
 }
 
 static void
@@ -667,7 +676,7 @@ emit_wait(PfsScan *scan, PfsWaitEvent *event)
 	row.head.head = event->head;
 	fill_head(&row.head, PFS_TEXT_OF(pfs_wait_instrument(scan->arena, event->wait)->name));
 	row.operation = pfs_text_of_string(words[event->operation < PFS_OPERATIONS ? event->operation : 0]);
-	row.instance = event->object.instance;
+	row.instance = instance_of(scan->arena, &event->object);
 	row.bytes = event->bytes > 0 ? (uint64_t) event->bytes : 0;
 	if (event->object.type < PFS_LENGTH(types))
 		row.object_type = pfs_text_of_string(types[event->object.type]);
@@ -686,25 +695,31 @@ emit_wait(PfsScan *scan, PfsWaitEvent *event)
 	scan->emit(scan, parts);
 }
 
-/* Copies the wait on top of the stack (age 0), or one of the history (1 = the newest). */
+/* Copies the innermost wait, or the last one (age 0), or one of the history (1 = the newest). */
 static bool
 read_wait(PfsArena *arena, PfsThread *thread, uint32_t age, PfsWaitEvent *to)
 {
-	uint32_t	size = arena->sizes.waits_history;
+	uint32_t	ring = arena->sizes.waits_history + 1;
+	PfsWaitRecord record;
 
 	for (int i = 0; i < PFS_READ_RETRIES; i++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
-		uint32_t	depth = pfs_min(pfs_load(&thread->wait_depth), (uint32_t) PFS_WAIT_STACK);
 		uint64_t	ended = pfs_load(&thread->waits_ended);
-		uint32_t	slot = age == 0 ? (depth > 0 ? depth - 1 : 0)
-			: PFS_WAIT_STACK + (uint32_t) ((ended - age) % size);
-		bool		exists = age == 0 || age <= ended;
+		uint64_t	thread_id = pfs_load(&thread->thread_id);
+		PfsRef		user = pfs_load(&thread->user);
+		uint32_t	slot = age == 0 ? pfs_load(&thread->wait_shown)
+			: age <= ended ? (uint32_t) ((ended - age) % ring) : PFS_NO_WAIT;
 
-		if (exists)
-			pfs_copy_words(to, pfs_thread_waits(arena, thread) + slot, sizeof(*to));
+		if (slot < pfs_thread_wait_slots(&arena->sizes))
+			pfs_copy_words(&record, &pfs_thread_waits(arena, thread)[slot].record, sizeof(record));
+		else
+			record.event_id = 0;
 		if (pfs_seq_read_ok(&thread->seq, begin))
-			return exists && to->head.state != PFS_EVENT_EMPTY;
+		{
+			pfs_event_of_wait(arena, &record, thread_id, user, to);
+			return record.event_id != 0;
+		}
 		pfs_cpu_pause();
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);

@@ -106,7 +106,7 @@ hide_events(PfsArena *arena, PfsThread *thread)
 	pfs_store(&thread->transactions_ended, 0);
 	pfs_store(&thread->wait_depth, 0);
 	pfs_store(&thread->waits_ended, 0);
-	pfs_store(&pfs_thread_waits(arena, thread)->head.state, PFS_EVENT_EMPTY);
+	pfs_store(&thread->wait_shown, PFS_NO_WAIT);
 	pfs_store(&thread->socket.used, 0);
 }
 

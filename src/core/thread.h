@@ -95,6 +95,13 @@ typedef enum PfsThreadState
 	PFS_THREAD_ACTIVE
 } PfsThreadState;
 
+#define PFS_NO_WAIT UINT32_MAX
+
+typedef struct PfsWaitSlot
+{
+	PFS_ALIGNED PfsWaitRecord record;
+} PfsWaitSlot;
+
 /* Answers to the client that are counted as events of a class, and so many that a store is dear. */
 #define PFS_ANSWERS 5
 
@@ -155,6 +162,8 @@ typedef struct PfsThread
 	PfsRef		calls;			/* uint64_t[PFS_CALL_COUNTERS] */
 	uint32_t	wait_depth;		/* waits inside each other now */
 	uint64_t	waits_ended;	/* history ring head */
+	uint32_t	wait_shown;		/* slot of events_waits_current, or PFS_NO_WAIT */
+	uint32_t	spare2;
 	uint64_t	call_folds;		/* advances when the thread's calls move into the totals */
 	PfsTimedAnswers timed_answers;	/* with those of "answered" */
 	PfsSocket	socket;
@@ -214,11 +223,20 @@ pfs_thread_transaction(const PfsArena *arena, PfsThread *thread, uint32_t slot)
 	return (PfsTransactionEvent *) ((char *) thread + arena->thread_transactions_offset) + slot;
 }
 
-/* Waits: PFS_WAIT_STACK slots of events_waits_current, then the ring of the history. */
-static inline PfsWaitEvent *
+/*
+ * Waits: a ring of the history's length and one more, where they are written and stay, as transactions
+ * do; then PFS_WAIT_STACK slots for those that are inside each other.
+ */
+static inline PfsWaitSlot *
 pfs_thread_waits(const PfsArena *arena, PfsThread *thread)
 {
-	return (PfsWaitEvent *) ((char *) thread + arena->thread_waits_offset);
+	return (PfsWaitSlot *) ((char *) thread + arena->thread_waits_offset);
+}
+
+static inline uint32_t
+pfs_thread_wait_slots(const PfsSizes *sizes)
+{
+	return sizes->waits_history + 1 + PFS_WAIT_STACK;
 }
 
 static inline PfsParty *

@@ -6,131 +6,22 @@
 
 #include "core/clock.h"
 #include "core/digest_wait.h"
-#include "core/history.h"
 #include "core/rollup.h"
+#include "core/wait_end.h"
 
-static const uint8_t part_of[PFS_OPERATIONS] = {
+const uint8_t pfs_part_of_operation[PFS_OPERATIONS] = {
 #define PFS_OPERATION(symbol, word, part) [PFS_OPERATION_##symbol] = PFS_IO_##part,
 #include "core/operations.def"
 #undef PFS_OPERATION
 };
 
-/* --- rows --- */
-
-/* The slot of a wait in the thread's stack. */
-static inline PfsWaitEvent *
-slot_of(const PfsSession *session, const PfsWait *wait)
-{
-	return pfs_thread_waits(session->arena, session->thread) + wait->level - 1;
-}
-
-/* Waits are inside the wait below them, else inside the statement, else inside the transaction. */
-static void
-set_nesting(PfsSession *session, PfsWait *wait, PfsEventHead *head)
-{
-	const PfsStatement *statement = pfs_waiting_statement(session);
-	const PfsTransaction *transaction = &session->transaction;
-	uint64_t	id = 0;
-	uint8_t		type = PFS_NESTING_NONE;
-	uint32_t	gate = pfs_load(&session->arena->gate);
-
-	while (statement != NULL && !statement->recorded)
-		statement = statement->parent;
-	if (wait->level > 1)
-	{
-		id = pfs_thread_waits(session->arena, session->thread)[wait->level - 2].head.event_id;
-		type = PFS_NESTING_WAIT;
-	}
-	else if (statement != NULL)
-	{
-		id = statement->record->event_id;
-		type = PFS_NESTING_STATEMENT;
-	}
-	else if (pfs_waiting_statement(session) == NULL && session->in_command &&
-			 (gate & PFS_WANTS(STATEMENTS_CURRENT)) != 0 &&
-			 (gate & PFS_GATE_STATEMENTS) != 0)
-	{
-		/* its statement is being parsed: that will have this number */
-		if (session->promised_event == 0)
-		{
-			session->promised_event = pfs_next_number(&session->thread->event_id);
-		}
-		id = session->promised_event;
-		type = PFS_NESTING_STATEMENT;
-	}
-	else if (transaction->open && transaction->recorded)
-	{
-		id = transaction->event->head.event_id;
-		type = PFS_NESTING_TRANSACTION;
-	}
-	pfs_store(&head->nesting_event_id, id);
-	pfs_store(&head->nesting_type, type);
-}
-
-/* Writes the row of a wait that begins.  Inside seq. */
-static void
-open_row(PfsSession *session, PfsWait *wait)
-{
-	PfsThread  *thread = session->thread;
-	/* nothing else is under way in a session that is idle: what is left was left by a jump */
-	uint32_t	depth = wait->kind == PFS_WAIT_IDLE ? 0 : pfs_load(&thread->wait_depth);
-	PfsWaitEvent *event;
-
-	if (depth >= PFS_WAIT_STACK)
-	{
-		pfs_lose(session->arena, PFS_LOSS_LOCKER);
-		return;
-	}
-	wait->level = (uint8_t) (depth + 1);
-	event = slot_of(session, wait);
-	pfs_store(&event->head.thread_id, thread->thread_id);
-	set_nesting(session, wait, &event->head);	/* may take a number, which comes before ours */
-	pfs_store(&event->head.event_id, pfs_next_number(&thread->event_id));
-	pfs_store(&event->head.end_event_id, 0);
-	pfs_store(&event->head.timer_start, wait->start);
-	pfs_store(&event->head.timer_end, 0);
-	pfs_store(&event->head.timer_wait, 0);
-	pfs_store(&event->head.epoch, pfs_load_acquire(&session->arena->reset_now));
-	pfs_store(&event->head.state, PFS_EVENT_RUNNING);
-	pfs_store(&event->head.timed, wait->start != 0);
-	pfs_store(&event->head.encoding, (uint8_t) thread->encoding);
-	pfs_store(&event->head.user, thread->user);
-	pfs_copy_words(&event->object, &wait->object, sizeof(event->object));
-	pfs_store(&event->bytes, -1);
-	pfs_store(&event->wait, wait->wait);
-	pfs_store(&event->operation, wait->operation);
-	pfs_store(&thread->wait_depth, depth + 1);
-}
-
-/* Ends the row.  Inside seq.  Waits above it that never ended disappear. */
-static void
-close_row(PfsSession *session, PfsWait *wait, PfsTicks end, PfsTicks ticks, int64_t bytes)
-{
-	PfsThread  *thread = session->thread;
-	PfsWaitEvent *event = slot_of(session, wait);
-
-	pfs_store(&event->head.end_event_id, pfs_load(&thread->event_id));
-	pfs_store(&event->head.timer_end, end);
-	pfs_store(&event->head.timer_wait, ticks);
-	pfs_store(&event->head.epoch, pfs_load_acquire(&session->arena->reset_now));
-	pfs_store(&event->head.state, PFS_EVENT_ENDED);
-	if (wait->operation == PFS_OPERATION_OPEN)	/* now it is known what was opened */
-		pfs_copy_words(&event->object, &wait->object, sizeof(event->object));
-	pfs_store(&event->bytes, bytes);
-	pfs_store(&thread->wait_depth, (uint32_t) wait->level - 1);
-	pfs_history_wait(session, event, pfs_load(&session->arena->gate));
-}
-
 /* --- totals of statements --- */
 
-/* The total of a wait; NULL when there are too many kinds. */
-static inline PfsTimerStat *
-total_of(PfsWaitTotals *totals, uint32_t wait)
+__attribute__((noinline)) PfsTimerStat *
+pfs_wait_find_total(PfsWaitTotals *totals, uint32_t wait)
 {
-	uint32_t	i = totals->last;
+	uint32_t	i;
 
-	if (pfs_likely(totals->used > 0 && totals->wait[i] == wait))
-		return &totals->stat[i];
 	for (i = 0; i < totals->used && totals->wait[i] != wait; i++)
 		;
 	if (i == PFS_WAIT_TOTALS)
@@ -145,29 +36,6 @@ total_of(PfsWaitTotals *totals, uint32_t wait)
 	return &totals->stat[i];
 }
 
-/* Idle time belongs to no statement, and a table's time contains other waits. */
-static inline void
-charge(PfsSession *session, PfsWaitKind kind, uint32_t wait, PfsTicks ticks)
-{
-	PfsStatement *statement = pfs_waiting_statement(session);
-	PfsTimerStat *total;
-
-	if (pfs_unlikely(kind == PFS_WAIT_IDLE))
-	{
-		session->waits.used = session->waits.last = 0;
-		return;
-	}
-	if (statement == NULL && !pfs_thread_has_statements(session->arena, session->thread))
-		return;					/* there will never be one */
-	total = total_of(statement != NULL ? &statement->waits : &session->waits, wait);
-	if (pfs_likely(total != NULL))
-		pfs_timer_stat_add(total, ticks);
-	else
-		pfs_lose(session->arena, PFS_LOSS_WAIT_TOTALS);
-	if (kind == PFS_WAIT_LOCK && statement != NULL)
-		pfs_statement_count(statement, PFS_COUNTER_LOCK_TIME, ticks);
-}
-
 void
 pfs_wait_hand_over(PfsSession *session, PfsStatement *statement)
 {
@@ -179,7 +47,7 @@ pfs_wait_hand_over(PfsSession *session, PfsStatement *statement)
 							statement->record->digest_generation, totals);
 	for (uint32_t i = 0; parent != NULL && i < totals->used; i++)
 	{
-		PfsTimerStat *total = total_of(&parent->waits, totals->wait[i]);
+		PfsTimerStat *total = pfs_wait_total_of(&parent->waits, totals->wait[i]);
 
 		if (total != NULL)
 			pfs_timer_stat_merge(total, &totals->stat[i]);
@@ -216,11 +84,9 @@ pfs_wait_bill(PfsSession *session, uint32_t digest, uint32_t generation)
 /* --- recording --- */
 
 void
-pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
+pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait, uint64_t changes)
 {
 	PfsArena   *arena = session->arena;
-	/* loaded before the switches it is about */
-	uint32_t	setup = pfs_load_acquire(&arena->setup_changes);
 	const PfsInstrument *instrument = pfs_wait_instrument(arena, wait);
 	bool		busy = session->busy;
 
@@ -231,7 +97,7 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 	*hot = (PfsWaitHot)
 	{
 		.wait = wait,
-		.setup = setup,
+		.changes = changes,
 		.enabled = pfs_load(&instrument->enabled) && wait < arena->sizes.waits,
 		.timed = pfs_load(&instrument->timed),
 		.kind = instrument->kind,
@@ -242,105 +108,57 @@ pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait)
 	session->busy = busy;
 }
 
-static void *
-find_cell(PfsSession *session, PfsWaitHot *hot)
+/* The thread's cell of a wait that ends now; NULL: the pool is full.  Inside seq. */
+PFS_COLD void *
+pfs_wait_find_cell(PfsSession *session, uint32_t wait)
 {
 	PfsArena   *arena = session->arena;
+	PfsWaitHot *hot = pfs_wait_hot(session, wait);
 	PfsFamily	family = pfs_wait_family(hot->kind);
 	char	   *cell;
 
-	hot->cell = NULL;
-	if (hot->wait >= arena->sizes.waits)
-		return NULL;
-	hot->reset = pfs_load_acquire(&arena->reset_now);
-	cell = pfs_cell(arena, session->thread, hot->scope, family, pfs_wait_cell_number(arena, hot->wait),
-					sizeof(PfsCell) + pfs_stat_bytes(family));
+	if (wait >= arena->sizes.waits || hot->cell != NULL)
+		return hot->cell;
+	cell = pfs_cell_at(arena, session->thread, hot->scope, family, pfs_wait_cell_number(arena, wait),
+					   sizeof(PfsCell) + pfs_stat_bytes(family), (uint32_t) (hot->changes >> 32));
 	/* its content is told by the kind, which is no constant: room for the largest */
 	if (cell != NULL && cell + sizeof(PfsIoCell) <= PFS_AT(arena, arena->bytes, char))
 		hot->cell = cell;
 	return hot->cell;
 }
 
-/* The thread's cell of a wait at the present epoch; NULL: the pool is full.  Inside seq. */
-static inline void *
-cell_of(PfsSession *session, uint32_t wait)
+PFS_COLD PfsIoStat *
+pfs_wait_find_socket(PfsSession *session)
 {
-	PfsWaitHot *hot = &session->hot[wait % PFS_WAITS_HOT];
+	PfsSocket  *socket = &session->thread->socket;
 
-	if (pfs_likely(hot->wait == wait && hot->cell != NULL && hot->reset == pfs_load_acquire(&session->arena->reset_now)))
-		return hot->cell;
-	return find_cell(session, pfs_wait_hot(session, wait));
+	if (!pfs_load(&socket->used))
+		return NULL;
+	return session->wait_rows.socket = pfs_socket_stat(session->arena, socket);
+}
+
+__attribute__((noinline)) void
+pfs_wait_count_file(PfsSession *session, const PfsWait *wait, PfsTicks ticks, int64_t bytes)
+{
+	PfsObjectCell *file = pfs_file_cell(session->arena, session->thread, wait->row, wait->use);
+
+	if (pfs_unlikely(file == NULL))
+		return;
+	pfs_seq_write_begin(&file->head.seq);
+	pfs_wait_add_io(&file->stat.io, pfs_part_of_operation[wait->operation], ticks, bytes);
+	pfs_seq_write_end(&file->head.seq);
 }
 
 void
 pfs_wait_show(PfsSession *session, PfsWait *wait)
 {
-	if (!pfs_enter_recording(session))
-		return;
-	pfs_seq_write_begin(&session->thread->seq);
-	open_row(session, wait);
-	pfs_seq_write_end(&session->thread->seq);
-	pfs_leave_recording(session);
-}
-
-static inline void
-add_io(PfsIoStat *stat, unsigned part, PfsTicks ticks, int64_t bytes)
-{
-	pfs_timer_stat_add(&stat->part[part], ticks);
-	if (part != PFS_IO_MISC && bytes > 0)
-		pfs_add(&stat->bytes[part], (uint64_t) bytes);
-}
-
-/* An I/O event counts by name, and for its file or the thread's own socket. */
-static inline void
-count_io(PfsSession *session, const PfsWait *wait, PfsTicks ticks, int64_t bytes)
-{
-	unsigned	part = part_of[wait->operation];
-	PfsIoCell  *cell = cell_of(session, wait->wait);
-	PfsObjectCell *file;
-
-	if (pfs_likely(cell != NULL))
-		add_io(&cell->stat, part, ticks, bytes);
-	if (wait->row != 0)
-	{
-		file = pfs_file_cell(session->arena, session->thread, wait->row, wait->use);
-		if (pfs_unlikely(file == NULL))
-			return;
-		pfs_seq_write_begin(&file->head.seq);
-		add_io(&file->stat.io, part, ticks, bytes);
-		pfs_seq_write_end(&file->head.seq);
-	}
-	else if (wait->kind == PFS_WAIT_SOCKET && pfs_load(&session->thread->socket.used))
-		add_io(pfs_socket_stat(session->arena, &session->thread->socket), part, ticks, bytes);
+	pfs_wait_show_here(session, wait);
 }
 
 PFS_HOT void
 pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
 {
-	PfsTicks	ticks = 0;
-
-	if (wait->start != 0)
-	{
-		end = end != 0 ? end : pfs_now();
-		ticks = end > wait->start ? end - wait->start : 1;
-	}
-	if (!pfs_enter_recording(session))
-		return;
-	pfs_seq_write_begin(&session->thread->seq);
-	if (wait->kind == PFS_WAIT_FILE || wait->kind == PFS_WAIT_SOCKET)
-		count_io(session, wait, ticks, bytes);
-	else
-	{
-		PfsWaitCell *cell = cell_of(session, wait->wait);
-
-		if (pfs_likely(cell != NULL))
-			pfs_timer_stat_add(&cell->stat, ticks);
-	}
-	charge(session, wait->kind, wait->wait, ticks);
-	if (pfs_unlikely(wait->level != 0))
-		close_row(session, wait, wait->start != 0 ? end : 0, ticks, bytes);
-	pfs_seq_write_end(&session->thread->seq);
-	pfs_leave_recording(session);
+	pfs_wait_end_here(session, wait, end, bytes);
 }
 
 PFS_HOT void
@@ -351,7 +169,7 @@ pfs_wait_add(PfsSession *session, uint32_t wait, PfsTicks ticks)
 	if (!pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
-	cell = cell_of(session, wait);
+	cell = pfs_wait_cell_of(session, wait);
 	if (pfs_likely(cell != NULL))
 		pfs_timer_stat_add(&cell->stat, ticks);
 	pfs_seq_write_end(&session->thread->seq);
@@ -364,8 +182,7 @@ pfs_wait_drop(PfsSession *session, PfsWait *wait)
 	if (wait->level == 0 || !pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
-	pfs_store(&slot_of(session, wait)->head.state, PFS_EVENT_EMPTY);
-	pfs_store(&session->thread->wait_depth, (uint32_t) wait->level - 1);
+	pfs_wait_row_drop(session, wait);
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
 }
@@ -396,7 +213,7 @@ pfs_wait_table_sampled(PfsSession *session, uint32_t row, uint32_t use, PfsTable
 	if ((rows == 0 && ticks == 0) || !pfs_wait_enabled(session, number) || !pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
-	cell = cell_of(session, number);
+	cell = pfs_wait_cell_of(session, number);
 	if (pfs_likely(cell != NULL))
 		add_rows(&cell->stat, rows, ticks, weight);
 	table = pfs_table_cell(arena, session->thread, row, use);
@@ -406,15 +223,15 @@ pfs_wait_table_sampled(PfsSession *session, uint32_t row, uint32_t use, PfsTable
 		add_rows(&table->stat.table.operation[operation], rows, ticks, weight);
 		pfs_seq_write_end(&table->head.seq);
 	}
-	if (pfs_unlikely(pfs_wait_shown(session)) && rows != 0)
+	if (pfs_unlikely(session->wait_rows.shown) && rows != 0)
 	{
 		PfsWait		wait = {.start = ticks != 0 ? start : 0,.wait = number,
 			.operation = operations[operation],
-			.object = {.type = PFS_WAIT_OBJECT_TABLE,.id = {row, use},.instance = pfs_object_instance(arena, PFS_MAP_TABLES, row, use)}};
+			.object = {.type = PFS_WAIT_OBJECT_TABLE,.row = row,.use = use}};
 
-		open_row(session, &wait);
+		pfs_wait_row_open(session, &wait);
 		if (wait.level != 0)
-			close_row(session, &wait, ticks != 0 ? start + ticks : 0, ticks, (int64_t) rows);
+			pfs_wait_row_close(session, &wait, ticks != 0 ? start + ticks : 0, (int64_t) rows);
 	}
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
@@ -441,11 +258,11 @@ remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
 	*cell = pfs_table_cell(arena, session->thread, row, use);
-	hot->cell = cell_of(session, number);
+	hot->cell = pfs_wait_cell_of(session, number);
 	pfs_seq_write_end(&session->thread->seq);
 	if (hot->cell != NULL && pfs_load_acquire(&arena->changes) == changes)
 	{
-		hot->reset = pfs_load(&session->hot[number % PFS_WAITS_HOT].reset);
+		hot->reset = (uint32_t) (changes >> 32);
 		hot->changes = changes;
 	}
 	pfs_leave_recording(session);

@@ -21,9 +21,10 @@
 typedef struct PfsWait
 {
 	PfsTicks	start;			/* 0 = not timed */
+	uint64_t	event_id;		/* of its row */
 	uint32_t	wait;			/* number among the waits */
 	uint8_t		operation;		/* PfsOperation */
-	uint8_t		level;			/* its place in the stack of waits + 1; 0 = makes no row */
+	uint8_t		level;			/* waits around it + 1; 0 = makes no row */
 	uint8_t		kind;			/* PfsWaitKind; set by begin */
 	uint8_t		spare;
 	uint32_t	row;			/* file, see object.h; 0 = none */
@@ -33,9 +34,10 @@ typedef struct PfsWait
 
 /* Do waits make rows now? (The object need not be described otherwise.) */
 static inline bool
-pfs_wait_shown(const PfsSession *session)
+pfs_wait_shown(PfsSession *session)
 {
-	return (pfs_load(&session->arena->gate) & PFS_WANTS(WAITS_CURRENT)) != 0;
+	(void) pfs_session_decided(session);
+	return session->wait_rows.shown;
 }
 
 /* Number of the wait with this code of the host, or UINT32_MAX: not known (yet). */
@@ -50,16 +52,18 @@ pfs_wait_of_code(const PfsArena *arena, uint32_t code)
 
 #define PFS_WAIT_CODES (16 * 256)	/* codes with a place in the map */
 
-extern void pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait);
+/* changes: the arena's, loaded before the switches it is about. */
+extern void pfs_wait_remember(PfsSession *session, PfsWaitHot *hot, uint32_t wait, uint64_t changes);
 
 /* What the session knows of a wait by now; good until the next call. */
 static inline PfsWaitHot *
 pfs_wait_hot(PfsSession *session, uint32_t wait)
 {
 	PfsWaitHot *hot = &session->hot[wait % PFS_WAITS_HOT];
+	uint64_t	changes = pfs_session_decided(session);
 
-	if (pfs_unlikely(hot->wait != wait || hot->setup != pfs_load(&session->arena->setup_changes)))
-		pfs_wait_remember(session, hot, wait);
+	if (pfs_unlikely(hot->wait != wait || hot->changes != changes))
+		pfs_wait_remember(session, hot, wait, changes);
 	return hot;
 }
 
@@ -88,6 +92,7 @@ pfs_socket_stat(const PfsArena *arena, PfsSocket *socket)
 	return &socket->stat;
 }
 
+/* Shows a wait that begins. */
 extern void pfs_wait_show(PfsSession *session, PfsWait *wait);
 
 /*
@@ -101,7 +106,7 @@ pfs_wait_begin_hot(PfsSession *session, PfsWait *wait, const PfsWaitHot *hot, Pf
 	wait->kind = hot->kind;
 	wait->level = 0;
 	wait->start = !hot->timed ? 0 : now != 0 ? now : pfs_now();
-	if (pfs_unlikely(pfs_wait_shown(session)))
+	if (pfs_unlikely(session->wait_rows.shown))
 		pfs_wait_show(session, wait);
 }
 

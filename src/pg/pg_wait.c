@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "miscadmin.h"
+#include "core/wait_end.h"
 #include "pg/pg_arena.h"
 #include "pg/pg_command.h"
 #include "pg/pg_compat.h"
@@ -62,10 +63,24 @@ static struct
 static int	put_off_count = 0;
 PFS_HOT_DATA bool pfs_pg_wait_unsettled = false;	/* one of these, or lock_wait is open */
 
+/*
+ * Sends and receives on the client's socket that do not wait are most of all calls.  What they need is known
+ * after the first one, until a switch changes.
+ */
+static struct
+{
+	PfsSocketKnown known;
+	int			fd;
+	uint8		part;			/* PfsIoPart */
+	bool		timed;
+	PfsWait		wait;
+}			client;
+
 /* What begin has found out, for end. */
 typedef enum Meaning
 {
 	MEANS_EVENT,				/* call_wait */
+	MEANS_CLIENT,				/* client.wait */
 	MEANS_LOCK,
 	MEANS_LWLOCK,
 	MEANS_IDLE,
@@ -194,7 +209,14 @@ begin_idle(void)
 #define EFFECT_ON_IDLE 0x08		/* may bring the client's next command */
 #define EFFECT_ON_LATCH 0x10	/* may only empty a latch's descriptor */
 
-static uint8 call_effects[PFS_CALLS];
+/* Of each call: its effects, and what its type says. */
+static struct
+{
+	uint8		effects;
+	uint8		operation;		/* PfsOperation */
+	bool		bytes;			/* its result counts bytes */
+	uint8		spare;
+}			call_facts[PFS_CALLS];
 
 /* fopen and opendir keep their descriptors to themselves. */
 static bool
@@ -233,43 +255,29 @@ drains_latch(const PfsCall *call)
 	return call->fd >= 0 && pfs_pg_fd(call->fd, true)->kind == PFS_PG_FD_OTHER;
 }
 
-static PfsWaitObject
-file_object(const PfsPgFd *file)
-{
-	return (PfsWaitObject) {.type = PFS_WAIT_OBJECT_FILE,.id = {file->row, file->use},
-		.instance = pfs_object_instance(pfs_arena, PFS_MAP_FILES, file->row, file->use)};
-}
-
 /*
  * What a call's descriptor or path says: its object goes into call_wait.  The result is the wait it
  * is when the server has no event for it.
  */
-static inline uint32
+static pg_attribute_always_inline uint32
 describe(PfsCall *call, bool has_event)
 {
 	const PfsCallType *type = &pfs_call_types[call->number];
-	bool		shown = pfs_wait_shown(&pfs_session);
 	const PfsPgFd *fd;
 
-	call_wait.row = 0;
-	if (pfs_unlikely(shown))
-		call_wait.object = (PfsWaitObject) {0};
-	if (call->fd < 0)
+	if (pfs_unlikely(call->fd < 0))
+	{
+		call_wait.row = 0;
+		call_wait.object.type = PFS_WAIT_OBJECT_NONE;
+		call_wait.object.instance = 0;
 		return type->target == PFS_TARGET_PATH && call->path != NULL && !has_event
 			? (uint32) pfs_pg_wait_of_path(call->path) : (uint32) PFS_PG_WAIT_UNATTRIBUTED;
+	}
 	fd = pfs_pg_fd(call->fd, type->operation != PFS_OPERATION_CLOSE);
 	call_wait.row = fd->row;
 	call_wait.use = fd->use;
-	if (pfs_likely(!shown))
-		return fd->wait;
-	if (fd->kind == PFS_PG_FD_FILE)
-		call_wait.object = file_object(fd);
-	else if (fd->kind == PFS_PG_FD_CLIENT)
-		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET,
-			.instance = pfs_socket_instance(pfs_arena, pfs_session.thread,
-											pfs_session.thread->thread_id)};
-	else if (fd->kind == PFS_PG_FD_SOCKET)
-		call_wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET};
+	call_wait.object.type = fd->type;
+	call_wait.object.instance = fd->object;
 	return fd->wait;
 }
 
@@ -296,7 +304,7 @@ long_meaning(uint32 code, uint32 wait)
 	}
 }
 
-static inline Meaning
+static pg_noinline Meaning
 meaning_of(PfsCall *call)
 {
 	uint32		code = *(volatile uint32 *) my_wait_event_info;
@@ -310,7 +318,7 @@ meaning_of(PfsCall *call)
 		wait = pfs_wait_of_code(pfs_arena, code);
 		if (pfs_unlikely(wait == UINT32_MAX))
 			wait = pfs_pg_wait_of_code(code);
-		if ((call_effects[call->number] & EFFECT_ON_LATCH) != 0 && drains_latch(call))
+		if ((call_facts[call->number].effects & EFFECT_ON_LATCH) != 0 && drains_latch(call))
 			return MEANS_NOTHING;
 		if ((code & 0xFF000000) <= PG_WAIT_CLIENT)
 		{
@@ -325,7 +333,7 @@ meaning_of(PfsCall *call)
 	}
 	else if (!(hot = pfs_wait_hot(&pfs_session, describe(call, false)))->enabled)
 		return MEANS_NOTHING;
-	call_wait.operation = pfs_call_types[call->number].operation;
+	call_wait.operation = call_facts[call->number].operation;
 	pfs_wait_begin_hot(&pfs_session, &call_wait, hot, 0);
 	return MEANS_EVENT;
 }
@@ -369,32 +377,34 @@ is_inner(const PfsCall *call)
 	return pfs_unlikely(active != NULL) && (const char *) call < (const char *) active;
 }
 
-static PFS_HOT bool
-begin(PfsCall *call)
+/* What is to be done before a call can be looked at; false: it cannot. */
+static pg_noinline bool
+can_begin(const PfsCall *call)
 {
-	Meaning		meaning;
-
-	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach_in_call())
-		return false;
-	if (!pfs_load(&pfs_session.thread->instrumented) || is_inner(call) || pfs_session.busy)
+	if ((pfs_session.wants & PFS_GATE_CALLS) == 0 || is_inner(call) || pfs_session.busy)
 	{
-		if ((call_effects[call->number] & EFFECT_ON_FILES) != 0)
+		if ((call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
 			missed_files = true;
 		return false;
 	}
-	if (pfs_unlikely(missed_files))
+	if (missed_files)
 	{
 		missed_files = false;
 		pfs_pg_fd_forget_all();
 	}
-	active = call;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	count_call(call);
-	meaning = meaning_of(call);
-	if ((call_effects[call->number] & EFFECT_CLOSES) != 0 && call->fd >= 0)
+	return true;
+}
+
+/* A call that is no simple operation on a descriptor. */
+static pg_noinline bool
+begin_other(PfsCall *call)
+{
+	Meaning		meaning = meaning_of(call);
+	uint8		effects = call_facts[call->number].effects;
+
+	if ((effects & EFFECT_CLOSES) != 0 && call->fd >= 0)
 		pfs_pg_fd_closing(call->fd);
-	if (meaning == MEANS_NOTHING && (call_effects[call->number] & EFFECT_ON_FILES) == 0 &&
-		!(pfs_pg_idle && (call_effects[call->number] & EFFECT_ON_IDLE) != 0))
+	if (meaning == MEANS_NOTHING && (effects & EFFECT_ON_FILES) == 0)
 	{
 		active = NULL;
 		return false;
@@ -403,12 +413,82 @@ begin(PfsCall *call)
 	return true;
 }
 
+/* The call is over that was recorded as one on the client's socket. */
+static pg_noinline void
+learn_client(const PfsCall *call)
+{
+	if (call->fd < 0 || pfs_pg_fd(call->fd, false)->kind != PFS_PG_FD_CLIENT ||
+		call_wait.wait != PFS_PG_WAIT_CLIENT_SOCKET || counted_calls == NULL)
+		return;
+	client.fd = call->fd;
+	client.wait = call_wait;
+	client.wait.level = 0;
+	client.timed = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET)->timed;
+	(void) pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, &client.known);
+}
+
+/* False: it is no such call, or not all is known of it. */
+static inline bool
+begin_on_client(PfsCall *call)
+{
+	uint8		part = pfs_part_of_operation[call_facts[call->number].operation];
+
+	if (call->fd != client.fd || client.known.changes != pfs_load_acquire(&pfs_arena->changes) ||
+		*(volatile uint32 *) my_wait_event_info != 0 || part == PFS_IO_MISC ||
+		pfs_unlikely(active != NULL || pfs_session.busy || pfs_pg_wait_unsettled))
+		return false;
+	active = call;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	pfs_add(&counted_calls[call->number], 1);
+	call->observer = MEANS_CLIENT;
+	client.part = part;
+	client.wait.operation = call_facts[call->number].operation;
+	client.wait.level = 0;
+	client.wait.start = client.timed ? pfs_now() : 0;
+	if (pfs_session.wait_rows.shown)
+		pfs_wait_show_here(&pfs_session, &client.wait);
+	return true;
+}
+
+static PFS_HOT bool
+begin(PfsCall *call)
+{
+	if (pfs_likely(begin_on_client(call)))
+		return true;
+	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach_in_call())
+		return false;
+	(void) pfs_session_decided(&pfs_session);
+	if (pfs_unlikely((pfs_session.wants & PFS_GATE_CALLS) == 0 || active != NULL || pfs_session.busy ||
+					 missed_files) && !can_begin(call))
+		return false;
+	active = call;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	count_call(call);
+	if (*(volatile uint32 *) my_wait_event_info != 0 || call->fd < 0 || pfs_pg_wait_unsettled ||
+		(call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
+		return begin_other(call);
+	else
+	{
+		const PfsWaitHot *hot = pfs_wait_hot(&pfs_session, describe(call, false));
+
+		if (pfs_unlikely(!hot->enabled))
+		{
+			active = NULL;
+			return false;
+		}
+		call_wait.operation = call_facts[call->number].operation;
+		pfs_wait_begin_hot(&pfs_session, &call_wait, hot, 0);
+		call->observer = MEANS_EVENT;
+		return true;
+	}
+}
+
 /* --- end --- */
 
 static void
 note_file(const PfsCall *call, int64_t result)
 {
-	uint8		effects = call_effects[call->number];
+	uint8		effects = call_facts[call->number].effects;
 	const PfsPgFd *opened;
 
 	if (result < 0 || call->path == NULL)
@@ -422,27 +502,26 @@ note_file(const PfsCall *call, int64_t result)
 		return;
 	call_wait.row = opened->row;
 	call_wait.use = opened->use;
-	call_wait.object = file_object(opened);
+	call_wait.object.type = PFS_WAIT_OBJECT_FILE;
+	call_wait.object.instance = opened->object;
 }
 
-static void
-end_event(const PfsCall *call, int64_t result)
-{
-	PfsTicks	now = call_wait.start != 0 ? pfs_now() : 0;
-
-	if ((call_effects[call->number] & EFFECT_ON_FILES) != 0)
-		note_file(call, result);
-	pfs_wait_end(&pfs_session, &call_wait, now,
-				 result >= 0 && pfs_call_types[call->number].bytes ? result : -1);
-}
-
-static PFS_HOT void
-end(PfsCall *call, int64_t result)
+static pg_noinline void
+end_other(const PfsCall *call, int64_t result)
 {
 	Meaning		meaning = (Meaning) call->observer;
 
-	if (pfs_likely(meaning == MEANS_EVENT))
-		end_event(call, result);
+	if (meaning == MEANS_EVENT || meaning == MEANS_CLIENT)
+	{
+		PfsWait    *wait = meaning == MEANS_CLIENT ? &client.wait : &call_wait;
+		PfsTicks	now = wait->start != 0 ? pfs_now() : 0;
+
+		if ((call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
+			note_file(call, result);
+		pfs_wait_end(&pfs_session, wait, now, result >= 0 && call_facts[call->number].bytes ? result : -1);
+		if (pfs_unlikely(wait->wait == PFS_PG_WAIT_CLIENT_SOCKET))
+			learn_client(call);
+	}
 	else if (meaning == MEANS_LWLOCK)
 	{
 		touch_long(&lwlock_wait);
@@ -457,8 +536,19 @@ end(PfsCall *call, int64_t result)
 	}
 	else if (meaning == MEANS_IDLE)
 		touch_long(&idle_wait);
-	else if ((call_effects[call->number] & EFFECT_ON_FILES) != 0)
+	else if ((call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
 		note_file(call, result);
+}
+
+static PFS_HOT void
+end(PfsCall *call, int64_t result)
+{
+	if (pfs_likely(call->observer == MEANS_CLIENT &&
+				   client.known.changes == pfs_load_acquire(&pfs_arena->changes)))
+		pfs_wait_end_socket(&pfs_session, &client.wait, &client.known, client.part,
+							result >= 0 && call_facts[call->number].bytes ? result : -1);
+	else
+		end_other(call, result);
 	active = NULL;
 }
 
@@ -469,6 +559,7 @@ pfs_pg_wait_command(void)
 	pfs_pg_idle = false;
 	pfs_interpose_only_note(NULL, 0, NULL);
 	pfs_session.in_command = true;
+	pfs_session.rests = false;
 	pfs_session.waits.used = pfs_session.waits.last = 0;	/* of no command */
 	if (pfs_pg_command.came == 0)
 		pfs_pg_command.came = pfs_pg_command.since = idle_wait.open ? idle_wait.last : 0;
@@ -493,6 +584,7 @@ pfs_pg_wait_idle(PfsTicks now)
 	active = NULL;
 	pfs_pg_idle = true;
 	pfs_session.in_command = false;
+	pfs_session.rests = true;
 	pfs_session.promised_event = pfs_session.promised_statement = 0;
 	pfs_pg_name_waits_met();
 	idle_noted = false;
@@ -506,10 +598,10 @@ pfs_pg_wait_idle(PfsTicks now)
 void
 pfs_pg_wait_switched(void)
 {
-	const PfsWaitHot *idle = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE);
+	const PfsInstrument *idle = pfs_wait_instrument(pfs_arena, PFS_PG_WAIT_IDLE);
 
-	idle_is_timed = idle->timed;
-	idle_is_noted = idle->enabled && !pfs_wait_shown(&pfs_session) &&
+	idle_is_timed = pfs_load(&idle->timed);
+	idle_is_noted = pfs_load(&idle->enabled) && !pfs_session.wait_rows.shown &&
 		(pfs_load(&pfs_arena->gate) & PFS_GATE_CALLS) != 0;
 }
 
@@ -535,6 +627,7 @@ void
 pfs_pg_wait_attach(void)
 {
 	active = NULL;
+	client.known.changes = 0;
 	counted_calls = NULL;
 	idle_noted = 0;
 	pfs_pg_idle = lock_wait.open = idle_wait.open = lwlock_wait.open = false;
@@ -549,6 +642,7 @@ void
 pfs_pg_wait_detach(void)
 {
 	pfs_interpose_observe(&observer, &asked_never, (PfsCallMasks) {PFS_GATE_CALLS, PFS_GATE_CALLS, 0});
+	client.known.changes = 0;
 	pfs_pg_wait_command();
 	pfs_pg_wait_settle();
 	pfs_pg_fd_forget_all();
@@ -568,7 +662,11 @@ pfs_pg_wait_install(void)
 		pfs_data_directory = data_directory;
 	pfs_pg_lock_names_install();
 	for (uint32 i = 0; i < PFS_CALLS; i++)
-		call_effects[i] = effects_of(i);
+	{
+		call_facts[i].effects = effects_of(i);
+		call_facts[i].operation = pfs_call_types[i].operation;
+		call_facts[i].bytes = pfs_call_types[i].bytes;
+	}
 	if (!PFS_BUILT_WAITS || pfs_guc_wait_timing != PFS_TIMING_AUTO)
 		pfs_interpose_refuse();
 	else

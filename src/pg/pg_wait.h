@@ -7,6 +7,7 @@
 
 #include "core/wait.h"
 #include "interpose/interpose.h"
+#include "pg/pg_hooks.h"
 
 /* --- pg_wait_events.c: instruments --- */
 
@@ -94,12 +95,30 @@ typedef struct PfsPgFd
 {
 	uint8		kind;			/* PfsPgFdKind */
 	uint8		wait;			/* PfsPgWait: what a call on it is without an event of the server */
+	uint8		type;			/* PfsWaitObjectType ... */
+	uint64		object;			/* ... with this instance; of a file see below */
 	uint32		row;			/* of a file, see object.h; 0 = none */
 	uint32		use;
 } PfsPgFd;
 
+#define PFS_PG_DESCRIPTORS 4096
+
+/* Owner: this process.  Right for this value of arena->calls_on. */
+extern PfsPgFd pfs_pg_fds[PFS_PG_DESCRIPTORS];
+extern uint32 pfs_pg_fds_since;
+
+extern const PfsPgFd *pfs_pg_fd_ask(int fd, bool ask);
+
 /* What a descriptor is, asking the kernel if need be (and ask); good until the next call. */
-extern const PfsPgFd *pfs_pg_fd(int fd, bool ask);
+static inline const PfsPgFd *
+pfs_pg_fd(int fd, bool ask)
+{
+	const PfsPgFd *entry = &pfs_pg_fds[(unsigned) fd % PFS_PG_DESCRIPTORS];
+
+	return pfs_likely((unsigned) fd < PFS_PG_DESCRIPTORS && entry->kind != PFS_PG_FD_UNKNOWN &&
+					  pfs_pg_fds_since == pfs_load(&pfs_session.arena->calls_on))
+		? entry : pfs_pg_fd_ask(fd, ask);
+}
 
 /* PfsPgWait of a file name. */
 extern PfsPgWait pfs_pg_wait_of_path(const char *path);

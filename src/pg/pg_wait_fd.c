@@ -15,13 +15,11 @@
 #include "pg/pg_hooks.h"
 #include "pg/pg_wait.h"
 
-#define DESCRIPTORS 4096
 #define CALLS_ON_NEVER 0
 
-/* Owner: this process. */
-static PfsPgFd table[DESCRIPTORS];
-static uint32 known_since = CALLS_ON_NEVER;	/* value of arena->calls_on */
-static int	highest = -1;
+PfsPgFd		pfs_pg_fds[PFS_PG_DESCRIPTORS];
+uint32		pfs_pg_fds_since = CALLS_ON_NEVER;
+static int	highest = -1;		/* of those that are known */
 
 static void
 count_open(const PfsPgFd *entry, int change)
@@ -34,11 +32,11 @@ void
 pfs_pg_fd_forget_all(void)
 {
 	for (int fd = 0; fd <= highest; fd++)
-		count_open(&table[fd], -1);
+		count_open(&pfs_pg_fds[fd], -1);
 	if (highest >= 0)
-		memset(table, 0, sizeof(table[0]) * (size_t) (highest + 1));
+		memset(pfs_pg_fds, 0, sizeof(pfs_pg_fds[0]) * (size_t) (highest + 1));
 	highest = -1;
-	known_since = pfs_load(&pfs_arena->calls_on);
+	pfs_pg_fds_since = pfs_load(&pfs_arena->calls_on);
 }
 
 PfsPgWait
@@ -58,12 +56,12 @@ pfs_pg_wait_of_path(const char *path)
 static PfsPgFd *
 entry_of(int fd)
 {
-	if (fd < 0 || fd >= DESCRIPTORS)
+	if (fd < 0 || fd >= PFS_PG_DESCRIPTORS)
 		return NULL;
-	if (pfs_unlikely(known_since != pfs_load(&pfs_arena->calls_on)))
+	if (pfs_unlikely(pfs_pg_fds_since != pfs_load(&pfs_arena->calls_on)))
 		pfs_pg_fd_forget_all();
 	highest = Max(highest, fd);
-	return &table[fd];
+	return &pfs_pg_fds[fd];
 }
 
 static void
@@ -72,6 +70,8 @@ set_file(PfsPgFd *entry, const char *path)
 	entry->wait = (uint8) pfs_pg_wait_of_path(path);
 	entry->row = pfs_file_find(pfs_arena, path, strlen(path), entry->wait, &entry->use);
 	entry->kind = PFS_PG_FD_FILE;
+	entry->type = PFS_WAIT_OBJECT_FILE;
+	entry->object = (PfsWaitObject) {.row = entry->row,.use = entry->use}.instance;
 	count_open(entry, +1);
 }
 
@@ -96,18 +96,21 @@ look_up(PfsPgFd *entry, int fd)
 
 		entry->kind = client ? PFS_PG_FD_CLIENT : PFS_PG_FD_SOCKET;
 		entry->wait = client ? PFS_PG_WAIT_CLIENT_SOCKET : PFS_PG_WAIT_OTHER_SOCKET;
+		entry->type = PFS_WAIT_OBJECT_SOCKET;
+		entry->object = client ? pfs_socket_instance(pfs_arena, pfs_session.thread, pfs_session.thread->thread_id)
+			: 0;
 	}
 	else if (path[0] == '/' && strstr(path, " (deleted)") == NULL)
 		set_file(entry, path);
 }
 
-PFS_HOT const PfsPgFd *
-pfs_pg_fd(int fd, bool ask)
+PFS_COLD const PfsPgFd *
+pfs_pg_fd_ask(int fd, bool ask)
 {
-	static const PfsPgFd none = {PFS_PG_FD_OTHER, PFS_PG_WAIT_UNATTRIBUTED, 0, 0};
+	static const PfsPgFd none = {.kind = PFS_PG_FD_OTHER,.wait = PFS_PG_WAIT_UNATTRIBUTED};
 	PfsPgFd    *entry = entry_of(fd);
 
-	if (entry != NULL && pfs_unlikely(entry->kind == PFS_PG_FD_UNKNOWN) && ask)
+	if (entry != NULL && entry->kind == PFS_PG_FD_UNKNOWN && ask)
 		look_up(entry, fd);
 	return entry == NULL || entry->kind == PFS_PG_FD_UNKNOWN ? &none : entry;
 }

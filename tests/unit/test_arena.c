@@ -98,7 +98,7 @@ wrong_inside_thread(const PfsArena *arena)
 		(char *) pfs_thread_aggregate(arena, thread, PFS_SCOPE_THREAD) < base + sizeof(PfsThread);
 	wrong += end_of_aggregates > (char *) pfs_thread_transaction(arena, thread, 0);
 	wrong += end > waits;
-	wrong += (char *) (pfs_thread_waits(arena, thread) + PFS_WAIT_STACK + s->waits_history) >
+	wrong += (char *) (pfs_thread_waits(arena, thread) + pfs_thread_wait_slots(s)) >
 			 base + arena->lean_thread_bytes;
 	wrong += journal < base + arena->lean_thread_bytes;
 	wrong += (char *) (pfs_journal_open(arena, thread) + s->statement_stack) > records;

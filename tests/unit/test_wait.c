@@ -599,8 +599,7 @@ test_objects(void)
 	check_object(p.arena, NULL, NULL, NULL, NULL, "open");
 	wait.row = file.row;
 	wait.use = file.use;
-	wait.object = (PfsWaitObject){.type = PFS_WAIT_OBJECT_FILE, .id = {file.row, file.use}};
-	wait.object.instance = pfs_object_instance(p.arena, PFS_MAP_FILES, file.row, file.use);
+	wait.object = (PfsWaitObject){.type = PFS_WAIT_OBJECT_FILE, .row = file.row, .use = file.use};
 	pfs_wait_end(p.session, &wait, FIXTURE_START + 10, -1);
 	check_object(p.arena, "FILE", NULL, "base/5/1", NULL, "open");
 	is_u64(table_sum(p.arena, CURRENT, "object_instance_begin"),
@@ -903,10 +902,10 @@ test_consumers(void)
 	plain(p.session, 6);
 	is_u64(table_sum(p.arena, HISTORY, "timer_wait"), 6, "history");
 	is_u64(table_count(p.arena, "events_waits_history_long"), 0, "not the long one");
-	pfs_store(&p.session->thread->history, 0);
+	pfs_thread_keep_history(p.arena, p.session->thread, false);
 	plain(p.session, 7);
 	is_u64(table_count(p.arena, HISTORY), 1, "not of this thread");
-	pfs_store(&p.session->thread->history, 1);
+	pfs_thread_keep_history(p.arena, p.session->thread, true);
 	wait = begin(p.session, FIXTURE_WAIT_PLAIN, FIXTURE_START);
 	pfs_set_consumer(p.arena, PFS_CONSUMER_WAITS_CURRENT, false);
 	pfs_wait_end(p.session, &wait, FIXTURE_START + 8, -1);

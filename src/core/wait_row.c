@@ -1,0 +1,108 @@
+/*
+ * wait_row.c
+ *		Rows of waits: what is rare, see wait_row.h.
+ */
+#include "core/wait_row.h"
+
+static inline PfsWaitRecord *
+stack(const PfsSession *session, uint32_t level)
+{
+	return &session->wait_rows.slots[session->wait_rows.ring + level - 1].record;
+}
+
+/* The row of a wait that has not ended, or NULL: somebody else's stands there by now. */
+static PfsWaitRecord *
+row_of(const PfsSession *session, const PfsWait *wait)
+{
+	const PfsWaitRows *rows = &session->wait_rows;
+	PfsWaitRecord *record = wait->level == rows->level_at_head ? &rows->slots[rows->head].record
+		: stack(session, wait->level);
+
+	return record->event_id == wait->event_id && record->end_event_id == 0 ? record : NULL;
+}
+
+__attribute__((noinline)) PfsWaitRecord *
+pfs_wait_row_inside(PfsSession *session, PfsWait *wait)
+{
+	PfsThread  *thread = session->thread;
+	PfsWaitRows *rows = &session->wait_rows;
+	PfsWaitRecord *head = &rows->slots[rows->head].record;
+	uint32_t	depth = pfs_load(&thread->wait_depth);
+
+	/* nothing else is under way in a session that is idle: what is left was left by a jump */
+	if (wait->kind == PFS_WAIT_IDLE)
+	{
+		wait->level = 1;
+		rows->level_at_head = 0;
+		pfs_store(&thread->wait_shown, rows->ring);
+		return stack(session, 1);
+	}
+	if (depth >= PFS_WAIT_STACK)
+	{
+		pfs_lose(session->arena, PFS_LOSS_LOCKER);
+		return NULL;
+	}
+	if (rows->level_at_head == depth)
+		pfs_copy_words(stack(session, depth), head, sizeof(*head));
+	wait->level = rows->level_at_head = (uint8_t) (depth + 1);
+	pfs_store(&thread->wait_shown, rows->head);
+	return head;
+}
+
+PFS_COLD uint64_t
+pfs_wait_row_promised(PfsSession *session, unsigned *type)
+{
+	const PfsTransaction *transaction = &session->transaction;
+
+	/* its statement is being parsed: that will have this number */
+	if (pfs_waiting_statement(session) == NULL && session->shows && (session->wants & PFS_GATE_STATEMENTS) != 0)
+	{
+		if (session->promised_event == 0)
+			session->promised_event = pfs_next_number(&session->thread->event_id);
+		*type = PFS_NESTING_STATEMENT;
+		return session->promised_event;
+	}
+	*type = transaction->event_id != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE;
+	return transaction->event_id;
+}
+
+/* What is shown when a wait of this level has gone. */
+static void
+show_outer(PfsSession *session, const PfsWait *wait)
+{
+	PfsThread  *thread = session->thread;
+	PfsWaitRows *rows = &session->wait_rows;
+
+	rows->level_at_head = 0;
+	pfs_store(&thread->wait_depth, (uint32_t) wait->level - 1);
+	pfs_store(&thread->wait_shown, wait->level > 1 ? rows->ring + wait->level - 2 : rows->head);
+}
+
+__attribute__((noinline)) void
+pfs_wait_row_close_slow(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_t bytes)
+{
+	PfsWaitRecord *record = row_of(session, wait);
+	PfsWaitRecord *head = &session->wait_rows.slots[session->wait_rows.head].record;
+
+	if (record == NULL)
+		return;
+	if (wait->operation == PFS_OPERATION_OPEN)	/* now it is known what was opened */
+		pfs_wait_row_object(record, &wait->object, record->kinds & 0x0F);
+	pfs_wait_row_end(session, record, end, bytes);
+	if (record != head)
+		pfs_copy_words(head, record, sizeof(*record));
+	show_outer(session, wait);
+	pfs_wait_row_keep(session);
+}
+
+void
+pfs_wait_row_drop(PfsSession *session, const PfsWait *wait)
+{
+	PfsWaitRecord *record = row_of(session, wait);
+
+	if (record == NULL)
+		return;
+	pfs_store(&record->event_id, 0);
+	pfs_store(&session->wait_rows.slots[session->wait_rows.head].record.event_id, 0);
+	show_outer(session, wait);
+}
