@@ -110,43 +110,64 @@ pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
 
 /* --- execution --- */
 
+/* A query without a statement: its relations may count. */
+static PFS_COLD void
+attach_only(QueryDesc *queryDesc)
+{
+	if (pfs_pg_wants(PFS_GATE_TABLES))
+		(void) pfs_pg_query_attach(queryDesc, NULL);
+}
+
+/* There was no memory to attach anything: nobody else would end it. */
+static PFS_COLD void
+end_unattached(PfsStatement *statement)
+{
+	if (statement->record->level > 0 || !pfs_pg_has_client)
+		pfs_pg_executed(statement);
+}
+
+/* NULL: it has none. */
+static inline PfsStatement *
+begin_statement(const QueryDesc *queryDesc)
+{
+	if (pfs_unlikely(!pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) || IsParallelWorker()))
+		return NULL;
+	if (pfs_likely((pfs_session.wants & PFS_GATE_STATEMENTS) != 0))
+		return pfs_pg_begin_query(queryDesc);
+	pfs_pg_begin_nothing();
+	return NULL;
+}
+
 static PFS_HOT pg_noinline void
 start(QueryDesc *queryDesc, int eflags)
 {
-	PfsStatement *statement = NULL;
+	PfsStatement *statement = begin_statement(queryDesc);
 	PfsPgQuery *query;
-	uint64		id = 0;
+	uint64		id;
 
-	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker())
+	if (pfs_unlikely(statement == NULL))
 	{
-		if (pfs_likely((pfs_session.wants & PFS_GATE_STATEMENTS) != 0))
-			statement = pfs_pg_begin_query(queryDesc);
-		else
-			pfs_pg_begin_nothing();
-	}
-	if (statement != NULL)
-	{
-		id = statement->record->statement_id;
-		pfs_pg_enter(statement);
-	}
-	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
-	if (statement != NULL && pfs_pg_is_still(statement, id))
-		pfs_pg_leave(statement);
-	else
-		statement = NULL;
-	if (statement == NULL && !pfs_pg_wants(PFS_GATE_TABLES))
+		pfs_pg_entry.ExecutorStart(queryDesc, eflags);
+		attach_only(queryDesc);
 		return;
-	query = pfs_pg_query_attach(queryDesc, statement);
-	if (statement != NULL && pfs_unlikely(statement->record->level > 0) && queryDesc->dest != NULL &&
-		queryDesc->dest->mydest == DestNone)
-		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);	/* of a cursor that may lie there */
-	if (pfs_likely(query != NULL))
-	{
-		if (statement != NULL && statement->host_watches)
-			pfs_pg_plan_start(query);
 	}
-	else if (statement != NULL && (statement->record->level > 0 || !pfs_pg_has_client))
-		pfs_pg_executed(statement); /* nothing would */
+	id = statement->record->statement_id;
+	pfs_pg_enter(statement);
+	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
+	if (pfs_unlikely(!pfs_pg_is_still(statement, id)))
+	{
+		attach_only(queryDesc);
+		return;
+	}
+	pfs_pg_leave(statement);
+	query = pfs_pg_query_attach(queryDesc, statement);
+	if (pfs_unlikely(statement->record->level > 0) && queryDesc->dest != NULL &&
+		pfs_unlikely(queryDesc->dest->mydest == DestNone))
+		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);	/* of a cursor that may lie there */
+	if (pfs_unlikely(query == NULL))
+		end_unattached(statement);
+	else if (statement->host_watches)
+		pfs_pg_plan_start(query);
 }
 
 static PFS_PG_ENTRY void
@@ -167,24 +188,22 @@ typedef struct Stage
 	bool		guarded;
 } Stage;
 
-/* Its relations are looked at while it runs. */
+/* The relations of a query without a statement are looked at while it runs. */
 static inline void
 begin_relations(Stage *stage)
 {
-	if (pfs_unlikely(stage->query == NULL))
+	if (stage->query == NULL)
 		return;
-	if (pfs_unlikely(stage->statement == NULL))
-		pfs_relations_guard(&stage->guard);
+	pfs_relations_guard(&stage->guard);
 	pfs_relations_begin(&stage->query->relations);
 }
 
 static inline void
 end_relations(Stage *stage)
 {
-	if (pfs_unlikely(stage->query == NULL))
+	if (stage->query == NULL)
 		return;
-	if (pfs_unlikely(stage->statement == NULL))
-		pfs_pg_error_unguard(&stage->guard);
+	pfs_pg_error_unguard(&stage->guard);
 	pfs_relations_end(&stage->query->relations);
 }
 
@@ -238,6 +257,14 @@ note_execution(PfsStatement *statement)
 	pfs_pg_set_top(statement);
 }
 
+static PFS_COLD void
+run_unrecorded(Stage *stage, PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	begin_relations(stage);
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	end_relations(stage);
+}
+
 static PFS_HOT pg_noinline void
 run(PFS_EXECUTOR_RUN_PARAMETERS)
 {
@@ -248,20 +275,22 @@ run(PFS_EXECUTOR_RUN_PARAMETERS)
 	find_stage(&stage, queryDesc);
 	statement = stage.statement;
 	note_execution(statement);
-	if (statement != NULL)
+	if (pfs_unlikely(statement == NULL))
 	{
-		if (pfs_unlikely(statement->host_state == PFS_PG_SUSPENDED))
-			pfs_pg_move(statement, PFS_PG_RUNNING,
-						statement->record->level == 0 ? pfs_pg_command_since() : 0);
-		enter_stage(&stage);
+		run_unrecorded(&stage, PFS_EXECUTOR_RUN_ARGUMENTS);
+		return;
 	}
-	aside = statement != NULL && pfs_pg_protocol_aside();	/* a guard brings it back */
-	begin_relations(&stage);
+	if (pfs_unlikely(statement->host_state == PFS_PG_SUSPENDED))
+		pfs_pg_move(statement, PFS_PG_RUNNING,
+					statement->record->level == 0 ? pfs_pg_command_since() : 0);
+	enter_stage(&stage);
+	aside = pfs_pg_protocol_aside();	/* a guard brings it back */
+	pfs_relations_begin(&stage.query->relations);
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	if (aside)
 		pfs_pg_protocol_back();
-	end_relations(&stage);
-	if (statement == NULL || !leave_stage(&stage))
+	pfs_relations_end(&stage.query->relations);
+	if (pfs_unlikely(!leave_stage(&stage)))
 		return;
 	statement->host_rows += queryDesc->estate->es_processed;
 	statement->host_broken = false; /* the error was a warning, or was caught */
@@ -289,16 +318,23 @@ finish(QueryDesc *queryDesc)
 	bool		modifies = queryDesc->estate->es_auxmodifytables != NIL;
 
 	find_stage(&stage, queryDesc);
-	if (stage.statement != NULL)
-		enter_stage(&stage);
-	/* triggers are statements of their own */
+	if (stage.statement == NULL)
+	{
+		/* triggers are statements of their own */
+		if (pfs_unlikely(modifies))
+			begin_relations(&stage);
+		pfs_pg_entry.ExecutorFinish(queryDesc);
+		if (pfs_unlikely(modifies))
+			end_relations(&stage);
+		return;
+	}
+	enter_stage(&stage);
 	if (pfs_unlikely(modifies))
-		begin_relations(&stage);
+		pfs_relations_begin(&stage.query->relations);
 	pfs_pg_entry.ExecutorFinish(queryDesc);
 	if (pfs_unlikely(modifies))
-		end_relations(&stage);
-	if (stage.statement != NULL)
-		leave_stage(&stage);
+		pfs_relations_end(&stage.query->relations);
+	leave_stage(&stage);
 }
 
 static PFS_PG_ENTRY void
@@ -338,7 +374,7 @@ end(QueryDesc *queryDesc)
 		id = stage.statement->record->statement_id;
 		pfs_pg_plan_end(stage.query, true);
 	}
-	if (stage.query != NULL)
+	if (pfs_likely(stage.query != NULL))
 		pfs_pg_query_end(stage.query);
 	pfs_pg_entry.ExecutorEnd(queryDesc);
 	if (stage.statement != NULL && pfs_pg_is_still(stage.statement, id))

@@ -262,6 +262,16 @@ planned_statement(uint64 query_id)
 	return top != NULL && top->host_state == PFS_PG_ANALYSED && pfs_session.running == NULL ? top : NULL;
 }
 
+/* It was planned, and is executed now. */
+static pg_noinline void
+take_up(PfsStatement *statement)
+{
+	if (statement->record->level > 0)
+		planned_nested--;
+	pfs_pg_move(statement, PFS_PG_RUNNING, 0);
+	statement->host_flags = 0;
+}
+
 PFS_HOT PfsStatement *
 pfs_pg_begin_query(const QueryDesc *desc)
 {
@@ -272,12 +282,7 @@ pfs_pg_begin_query(const QueryDesc *desc)
 	template = pfs_pg_template(desc);
 	statement = planned_statement(template->shared.query_id);
 	if (statement != NULL)
-	{
-		if (statement->record->level > 0)
-			planned_nested--;
-		pfs_pg_move(statement, PFS_PG_RUNNING, 0);
-		statement->host_flags = 0;
-	}
+		take_up(statement);
 	else
 	{
 		statement = open_statement(&template->shared, template->silent, 0);
@@ -380,7 +385,8 @@ find_digest_again(PfsStatement *statement)
 	size_t		length;
 	const char *text = pfs_statement_text(&pfs_session, statement, &length);
 
-	if (record->digest <= PFS_DIGEST_OTHERS || length == 0 ||
+	if (record->digest_generation == pfs_load(&pfs_arena->digest_generation) ||
+		record->digest <= PFS_DIGEST_OTHERS || length == 0 ||
 		length >= pfs_arena->sizes.sql_text_length || CritSectionCount > 0 || InterruptHoldoffCount > 0)
 		return;
 	record->digest_generation = pfs_load(&pfs_arena->digest_generation);
@@ -428,8 +434,7 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	pfs_pg_wait_settle();
 	if (pfs_unlikely(sqlstate != 0))
 		note_failure(statement, sqlstate, message);
-	else if (pfs_unlikely(statement->record->epoch != pfs_load(&pfs_arena->reset_now)) &&
-			 statement->record->digest_generation != pfs_load(&pfs_arena->digest_generation))
+	else if (pfs_unlikely(statement->record->epoch != pfs_load(&pfs_arena->reset_now)))
 		find_digest_again(statement);
 	close_statement(statement, end);
 }

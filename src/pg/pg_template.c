@@ -61,7 +61,7 @@ gone_of(const PlannedStmt *plan)
 }
 
 /* What is not the same at each execution is not kept: extensions' scripts, plans without an id. */
-static bool
+static PFS_COLD bool
 take_place(PfsPgTemplate *place, const PlannedStmt *plan)
 {
 	PfsPgPlanGone *gone = creating_extension || plan->queryId == 0 ? NULL : gone_of(plan);
