@@ -84,12 +84,24 @@ begin_planning(const Query *parse, const char *query_string, bool with_values)
 	return pfs_pg_begin_planning(&source);
 }
 
+/*
+ * Is an error guard due?  What is being planned or started, on whose behalf this runs, has none: it executes
+ * nothing itself.
+ */
+static inline bool
+needs_guard(void)
+{
+	return pfs_session.running == NULL || pfs_session.running->host_query == NULL;
+}
+
 static PFS_HOT PlannedStmt *
 pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
 				 ParamListInfo boundParams)
 {
 	PlannedStmt *result;
 	PfsStatement *statement = NULL;
+	ErrorContextCallback guard;
+	bool		guarded = false;
 	uint64		id = 0;
 
 	if (pfs_pg_wants(PFS_GATE_STATEMENTS) && !IsParallelWorker())
@@ -97,12 +109,17 @@ pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
 	if (statement != NULL)
 	{
 		id = statement->record->statement_id;
+		guarded = needs_guard();
+		if (guarded)
+			pfs_pg_error_guard(&guard);
 		pfs_pg_enter(statement);	/* functions that planning evaluates are nested in it */
 	}
 	if (prev_planner_hook)
 		result = prev_planner_hook(parse, query_string, cursorOptions, boundParams);
 	else
 		result = standard_planner(parse, query_string, cursorOptions, boundParams);
+	if (guarded)
+		pfs_pg_error_unguard(&guard);
 	if (statement != NULL && pfs_pg_is_still(statement, id))
 		pfs_pg_leave(statement);
 	return result;
@@ -228,7 +245,7 @@ find_stage(Stage *stage, const QueryDesc *desc)
 static inline void
 enter_stage(Stage *stage)
 {
-	stage->guarded = pfs_session.running == NULL;
+	stage->guarded = needs_guard();
 	if (stage->guarded)
 		pfs_pg_error_guard(&stage->guard);
 	pfs_pg_enter(stage->statement);

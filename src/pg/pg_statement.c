@@ -484,6 +484,14 @@ pfs_pg_finish_top(void)
 		pfs_pg_move(top, PFS_PG_SUSPENDED, 0);	/* a portal that has not been run yet */
 }
 
+/* Is its query being ended, or was that left by an error?  It has let the query go, and waits for no other. */
+static inline bool
+is_ending(const PfsStatement *statement)
+{
+	return (statement->host_state == PFS_PG_RUNNING || statement->host_state == PFS_PG_SUSPENDED) &&
+		!statement->host_in_call && statement->host_query == NULL;
+}
+
 bool
 pfs_pg_fail(int sqlstate, const char *message)
 {
@@ -492,7 +500,8 @@ pfs_pg_fail(int sqlstate, const char *message)
 
 	if (pfs_session.running == NULL)
 	{
-		if (top == NULL || (top->host_state != PFS_PG_ANALYSED && pfs_pg_committing() != top))
+		if (top == NULL ||
+			(top->host_state != PFS_PG_ANALYSED && !is_ending(top) && pfs_pg_committing() != top))
 			return false;
 		pfs_pg_end(top, now, sqlstate, pfs_pg_message_kept(top, sqlstate, message));
 		return true;
@@ -537,8 +546,9 @@ pfs_pg_forget_suspended(void)
 {
 	PFS_EACH_OPEN(&pfs_session, statement)
 	{
-		if (statement->host_query != NULL && statement->host_state < PFS_PG_EXECUTED &&
-			!statement->host_in_call)
+		if (is_ending(statement) ||
+			(statement->host_query != NULL && statement->host_state < PFS_PG_EXECUTED &&
+			 !statement->host_in_call))
 			pfs_pg_end(statement, end_of(statement), 0, NULL);
 	}
 }

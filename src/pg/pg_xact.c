@@ -28,12 +28,14 @@ PFS_HOT_DATA int pfs_pg_nest_level = 1;
 static uint64_t
 id_of_process(uint32_t slot, uint32_t pid)
 {
-	FullTransactionId next = ReadNextFullTransactionId();
 	PGPROC	   *proc = pfs_pg_process(slot);
 	TransactionId id = proc != NULL ? pfs_load(&proc->xid) : InvalidTransactionId;
+	FullTransactionId next;
 
 	if (!TransactionIdIsNormal(id) || pfs_load(&proc->pid) != (int) pid)
 		return 0;
+	pfs_fence();
+	next = ReadNextFullTransactionId(); /* afterwards: then it comes behind the id */
 	return U64FromFullTransactionId(FullTransactionIdFromEpochAndXid(
 		EpochFromFullTransactionId(next) - (id > XidFromFullTransactionId(next)), id));
 }

@@ -111,6 +111,89 @@ def test_error_in_an_expression_is_handled(w: Watched) -> None:
     assert counts(w.observer, "thread", f"thread_id = {w.thread_id}") == {"22012": (0, 1)}
 
 
+PLANNED = """
+CREATE TABLE IF NOT EXISTS err_rows AS SELECT generate_series(1, 100) AS a;
+CREATE OR REPLACE FUNCTION err_fails() RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+    RETURN (SELECT 1 / (count(*) - 100) FROM err_rows); END $$;
+CREATE OR REPLACE FUNCTION err_handled() RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+    RETURN (SELECT 1 / (count(*) - 100) FROM err_rows);
+    EXCEPTION WHEN division_by_zero THEN RETURN 0; END $$;
+CREATE TABLE IF NOT EXISTS err_parts (k int) PARTITION BY LIST (k);
+CREATE TABLE IF NOT EXISTS err_part PARTITION OF err_parts FOR VALUES IN (0, 1);
+CREATE OR REPLACE FUNCTION err_stable() RETURNS int LANGUAGE plpgsql STABLE AS $$ BEGIN
+    RETURN err_fails(); END $$;
+"""
+
+
+@pytest.mark.parametrize("messages", ["warning", "log", "panic"])
+def test_while_it_is_planned(new_cluster: Any, messages: str) -> None:
+    """Functions run while a statement is planned or started: their errors are seen like others."""
+    server = new_cluster(log_min_messages=messages)
+    server.psql(PLANNED)
+    with server.connect() as observer, Watched(server, observer) as w:
+        mine = f"thread_id = {w.thread_id}"
+        w.conn.execute("SELECT performance_schema.set_consumers('%', true)")
+        since = w.mark()
+        fail(w.conn, "SELECT err_fails()", "SELECT * FROM err_parts WHERE k = err_stable()")
+        w.conn.execute("SELECT err_handled()")
+        w.conn.execute("SELECT 5")
+        assert counts(observer, "thread", mine) == {"22012": (2, 1)}
+        top = [
+            (event.sql_text, event.returned_sqlstate)
+            for event in w.events(since)
+            if event.nesting_event_level == 0
+        ]
+        assert top == [
+            ("SELECT err_fails()", "22012"),
+            ("SELECT * FROM err_parts WHERE k = err_stable()", "22012"),
+            ("SELECT err_handled()", None),
+            ("SELECT 5", None),
+        ]
+        nested = [
+            event.rows_examined for event in w.events(since) if "count(*)" in event.sql_text
+        ]
+        assert nested == [100, 100, 100]
+        assert [event.sql_text for event in w.current()] == ["SELECT 5"]
+
+
+@pytest.mark.parametrize("messages", ["warning", "panic"])
+def test_while_its_query_ends(new_cluster: Any, messages: str) -> None:
+    """A foreign scan fails in ExecutorEnd: the statement has failed, once, and none is left open."""
+    server = new_cluster(log_min_messages=messages)
+    with server.connect() as observer, Watched(server, observer) as w:
+        if not rows(observer, "SELECT FROM pg_available_extensions WHERE name = 'postgres_fdw'"):
+            pytest.skip("this server has no postgres_fdw")
+        server.psql(
+            "CREATE EXTENSION postgres_fdw; CREATE TABLE near AS SELECT generate_series(1, 9) a; "
+            f"CREATE SERVER loop FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '{server.host}', "
+            f"port '{server.port}', dbname 'postgres'); "
+            "CREATE USER MAPPING FOR postgres SERVER loop OPTIONS (user 'postgres'); "
+            "CREATE FOREIGN TABLE far (a int) SERVER loop OPTIONS (table_name 'near'); "
+            "CREATE FUNCTION cut() RETURNS int LANGUAGE plpgsql AS $$ BEGIN "
+            "PERFORM pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+            "WHERE application_name = 'postgres_fdw'; RETURN 1; END $$"
+        )
+        mine = f"thread_id = {w.thread_id}"
+        w.conn.execute("SELECT performance_schema.set_consumers('%', true)")
+        since = w.mark()
+        fail(w.conn, "SELECT cut() FROM far LIMIT 1")
+        assert counts(observer, "thread", mine) == {"08006": (1, 0)}
+        top = [event for event in w.events(since) if event.nesting_event_level == 0]
+        assert [(event.event_name, event.returned_sqlstate) for event in top] == [
+            ("statement/sql/select", "08006")
+        ]
+        for script in (
+            ["BEGIN", "DECLARE c CURSOR FOR SELECT * FROM far", "FETCH FROM c", "SELECT cut()",
+             "CLOSE c", "ROLLBACK"],
+            ["BEGIN", "DECLARE c CURSOR FOR SELECT * FROM far", "FETCH FROM c", "SELECT cut()",
+             "COMMIT"],
+            ["DO $$ BEGIN PERFORM cut() FROM far LIMIT 1; END $$"],
+        ):  # fmt: skip
+            fail(w.conn, *script)
+            w.conn.execute("SELECT 5")
+            assert [event.sql_text for event in w.current()] == ["SELECT 5"]
+
+
 def test_unknown_state(w: Watched) -> None:
     """States that PostgreSQL does not define share the row without a number."""
     fail(w.conn, "DO $$ BEGIN RAISE EXCEPTION 'x' USING errcode = 'ZZ999'; END $$")
