@@ -142,14 +142,15 @@ typedef struct PfsWaitRows
 } PfsWaitRows;
 
 /*
- * What it takes to count rows of tables that make no event's row: valid for one value of arena->changes,
- * which tells of switches and resets.
+ * What it takes to count rows of tables: valid for one value of arena->changes, which tells of switches and
+ * resets.
  */
 typedef struct PfsRowsHot
 {
-	uint64_t	changes;		/* arena's; 0 = nothing is known, or they make rows */
+	uint64_t	changes;		/* arena's; 0 = nothing is known */
 	struct PfsWaitCell *cell;	/* by event name; NULL = they are not wanted */
 	uint32_t	reset;			/* arena->reset_now */
+	bool		shown;			/* each event makes a row */
 } PfsRowsHot;
 
 typedef enum PfsAnswerUse
