@@ -169,6 +169,7 @@ typedef struct PfsSession
 	uint32_t	flags;			/* PFS_RECORD_* of the statements that start now */
 	bool		shows;			/* they make rows */
 	bool		times_cpu;		/* and their processor time is taken */
+	uint64_t	last_cpu;		/* which it was when the last one ended, see begin_cpu; 0 = to be read */
 	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
 	PfsStatement *running;		/* innermost statement on stage */
 	PfsStatement *top;			/* the host's: top-level statement while none is running, or NULL */
