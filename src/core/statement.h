@@ -132,6 +132,8 @@ typedef struct PfsWaitRows
 {
 	PfsWaitSlot *slots;			/* the thread's, see pfs_thread_waits */
 	PfsIoStat  *socket;			/* the same; NULL = there is none, or it must be looked at */
+	struct PfsLongWait *long_next;	/* row of the long history that is claimed next ... */
+	struct PfsLongWait *long_end;	/* ... and where its ring ends */
 	uint32_t	ring;			/* of so many the ring is made */
 	uint32_t	head;			/* slot of the next one */
 	bool		shown;			/* are there rows at all? */

@@ -460,11 +460,9 @@ begin_on_client(PfsCall *call)
 	return true;
 }
 
-static PFS_HOT bool
-begin(PfsCall *call)
+static pg_noinline bool
+begin_any(PfsCall *call)
 {
-	if (pfs_likely(begin_on_client(call)))
-		return true;
 	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach_in_call())
 		return false;
 	(void) pfs_session_decided(&pfs_session);
@@ -497,6 +495,12 @@ begin(PfsCall *call)
 		call->observer = MEANS_EVENT;
 		return true;
 	}
+}
+
+static PFS_HOT bool
+begin(PfsCall *call)
+{
+	return pfs_likely(begin_on_client(call)) ? true : begin_any(call);
 }
 
 /* --- end --- */
