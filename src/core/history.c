@@ -260,24 +260,48 @@ pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event, u
 		add_long(session, &session->transactions_long, transactions_ring(arena), event, bytes);
 }
 
+static PfsLongWait *
+first_long_wait(const PfsArena *arena)
+{
+	return PFS_AT(arena, arena->waits_long, PfsLongWait);
+}
+
+static PFS_COLD void
+claim_long_waits(PfsSession *session)
+{
+	PfsArena   *arena = session->arena;
+	uint32_t	size = arena->sizes.waits_history_long;
+	PfsClaim   *claim = &session->waits_long;
+
+	claim->end = claim->next;
+	(void) claim_position(claim, &arena->waits_long_ring, size);
+	claim->next--;
+	session->wait_rows.long_next = first_long_wait(arena) + claim->next % size;
+	session->wait_rows.long_end = first_long_wait(arena) + size;
+}
+
 /*
  * The next row of what the session has claimed.  Whether others have come round to it meanwhile is not asked
  * first: then the row is taken.
  */
 static inline PfsLongWait *
-take_long_wait(PfsArena *arena, PfsClaim *claim, uint64_t *position)
+take_long_wait(PfsSession *session, uint64_t *position)
 {
-	uint32_t	size = arena->sizes.waits_history_long;
+	PfsClaim   *claim = &session->waits_long;
 	PfsLongWait *row;
 
 	for (;;)
 	{
-		*position = pfs_likely(claim->next != claim->end) ? claim->next++
-			: claim_position(claim, &arena->waits_long_ring, size);
-		row = PFS_AT(arena, arena->waits_long, PfsLongWait) + *position % size;
+		if (pfs_unlikely(claim->next == claim->end))
+			claim_long_waits(session);
+		row = session->wait_rows.long_next;
+		session->wait_rows.long_next = pfs_likely(row + 1 != session->wait_rows.long_end) ? row + 1
+			: first_long_wait(session->arena);
+		*position = claim->next++;
 		if (pfs_likely(begin_row(&row->stamp, *position)))
 			return row;
-		if (*position + size > pfs_load(&arena->waits_long_ring.next))
+		if (*position + session->arena->sizes.waits_history_long >
+			pfs_load(&session->arena->waits_long_ring.next))
 			return NULL;
 		claim->next = claim->end;	/* what is left of it is others', too */
 	}
@@ -288,7 +312,7 @@ pfs_history_wait(PfsSession *session, const PfsWaitRecord *record)
 {
 	const PfsThread *thread = session->thread;
 	uint64_t	position;
-	PfsLongWait *row = take_long_wait(session->arena, &session->waits_long, &position);
+	PfsLongWait *row = take_long_wait(session, &position);
 
 	if (pfs_unlikely(row == NULL))
 	{

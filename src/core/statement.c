@@ -143,6 +143,7 @@ pfs_session_decide(PfsSession *session, uint64_t changes)
 	session->wants = pfs_load(&session->thread->instrumented) != 0 ? gate & PFS_BUILT : 0;
 	session->shows = (gate & PFS_WANTS(STATEMENTS_CURRENT)) != 0;
 	session->times_cpu = (gate & PFS_WANTS(STATEMENTS_CPU)) != 0;
+	session->last_cpu = 0;
 	decide_wait_rows(session, gate, history);
 	if (pfs_host_switched != NULL)
 		pfs_host_switched(session);
@@ -291,6 +292,17 @@ begin_nested(PfsStatement *statement, PfsStatement *parent)
 	pfs_store(&statement->record->level, (uint16_t) (parent->record->level + 1));
 }
 
+/*
+ * Processor time in nanoseconds: a system call.  Where one client's statement follows another, the end of that one
+ * is the start of this: what the server does in between is this one's command.
+ */
+static PFS_COLD uint64_t
+begin_cpu(const PfsSession *session, const PfsStatement *statement)
+{
+	return statement->parent == NULL && statement->older == NULL && session->last_cpu != 0
+		? session->last_cpu : pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 PFS_HOT PfsStatement *
 pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silent, PfsStatement *parent,
 					PfsTicks start)
@@ -320,7 +332,7 @@ pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silen
 	if (pfs_likely(statement->recorded))
 		set_nesting(session, statement);
 	if (pfs_unlikely(session->times_cpu))
-		statement->cpu = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		statement->cpu = begin_cpu(session, statement);
 	if (pfs_unlikely(session->waits.used > 0) && parent == NULL)
 		pfs_wait_adopt(session, statement);
 	return statement;
@@ -666,12 +678,21 @@ end_without_row(PfsSession *session, const PfsStatement *statement)
 	return true;
 }
 
+/* wait: the time it ran; 0 = not timed. */
 static PFS_COLD void
-end_cpu(PfsStatement *statement)
+end_cpu(PfsSession *session, PfsStatement *statement, PfsTicks wait)
 {
+	uint64_t	began = statement->cpu;
+	PfsTicks	ticks;
+
+	session->last_cpu = 0;
 	if (statement->since != 0)
+	{
 		turn_cpu(statement);
-	pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, pfs_ns_to_ticks(statement->cpu));
+		session->last_cpu = began + statement->cpu;
+	}
+	ticks = pfs_ns_to_ticks(statement->cpu);
+	pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, wait != 0 ? pfs_min(ticks, wait) : ticks);
 	statement->cpu = 0;
 }
 
@@ -693,7 +714,7 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	else
 		end = statement->paused_at;
 	if (pfs_unlikely(statement->cpu != 0))
-		end_cpu(statement);
+		end_cpu(session, statement, (record->used & PFS_RECORD_TIMED) != 0 ? pfs_max(wait, (PfsTicks) 1) : 0);
 	pfs_store(&record->end, end);
 	/* ended within one tick: still a timed event */
 	pfs_store(&record->wait, pfs_unlikely((record->used & PFS_RECORD_TIMED) == 0) ? 0

@@ -147,6 +147,8 @@ typedef struct PfsWaitRows
 {
 	PfsWaitSlot *slots;			/* the thread's, see pfs_thread_waits */
 	PfsIoStat  *socket;			/* the same; NULL = there is none, or it must be looked at */
+	struct PfsLongWait *long_next;	/* row of the long history that is claimed next ... */
+	struct PfsLongWait *long_end;	/* ... and where its ring ends */
 	uint32_t	ring;			/* of so many the ring is made */
 	uint32_t	head;			/* slot of the next one */
 	bool		shown;			/* are there rows at all? */
@@ -157,15 +159,16 @@ typedef struct PfsWaitRows
 } PfsWaitRows;
 
 /*
- * What it takes to count rows of tables that make no event's row: valid for one value of arena->changes,
- * which tells of switches and resets.
+ * What it takes to count rows of tables: valid for one value of arena->changes, which tells of switches and
+ * resets.
  */
 typedef struct PfsRowsHot
 {
-	uint64_t	changes;		/* arena's; 0 = nothing is known, or they make rows */
+	uint64_t	changes;		/* arena's; 0 = nothing is known */
 	struct PfsWaitCell *cell;	/* by event name; NULL = they are not wanted */
 	uint32_t	reset;			/* arena->reset_now */
 	bool		timed;			/* as far as their event's name decides */
+	bool		shown;			/* each event makes a row */
 } PfsRowsHot;
 
 typedef enum PfsAnswerUse
@@ -215,6 +218,7 @@ typedef struct PfsSession
 	PfsStatement *free_unplaced;	/* free, without a place in the stack */
 	uint64_t	summed_text;	/* where texts went when records were last summed */
 	PfsWaitRows wait_rows;
+	uint64_t	last_cpu;		/* processor time when the last statement ended, see begin_cpu; 0 = to be read */
 	PfsLongClaims statements_long;
 	PfsClaim	transactions_long;
 	PfsClaim	waits_long;

@@ -108,7 +108,7 @@ pfs_ticks_to_ps(PfsTicks ticks)
 static inline PfsTicks
 pfs_ns_to_ticks(uint64_t ns)
 {
-	return (PfsTicks) ((unsigned __int128) ns * pfs_timer.frequency / UINT64_C(1000000000));
+	return (PfsTicks) (((unsigned __int128) ns * pfs_timer.ticks_per_ns_q32) >> 32);
 }
 
 static inline uint64_t

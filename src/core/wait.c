@@ -199,12 +199,23 @@ add_rows(PfsTimerStat *stat, uint64_t rows, PfsTicks ticks, uint64_t weight)
 		pfs_add(&stat->sum, (weight - 1) * ticks);
 }
 
+/* The row of an event that is over. */
+static inline void
+show_rows(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation, uint64_t rows,
+		  PfsTicks start, PfsTicks ticks)
+{
+	static const uint8_t operations[PFS_TABLE_OPERATIONS] = {PFS_OPERATION_FETCH,
+		PFS_OPERATION_INSERT, PFS_OPERATION_UPDATE, PFS_OPERATION_ROW_DELETE};
+
+	pfs_wait_row_whole(session, pfs_load(&session->arena->table_wait), operations[operation],
+					   PFS_WAIT_OBJECT_TABLE, row | (uint64_t) use << 32,
+					   ticks != 0 ? start : 0, ticks != 0 ? start + ticks : 0, (int64_t) rows);
+}
+
 PFS_HOT void
 pfs_wait_table_sampled(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
 					   uint64_t rows, PfsTicks start, PfsTicks ticks, uint64_t weight)
 {
-	static const uint8_t operations[PFS_TABLE_OPERATIONS] = {PFS_OPERATION_FETCH,
-		PFS_OPERATION_INSERT, PFS_OPERATION_UPDATE, PFS_OPERATION_ROW_DELETE};
 	PfsArena   *arena = session->arena;
 	uint32_t	number = pfs_load(&arena->table_wait);
 	PfsObjectCell *table;
@@ -224,15 +235,7 @@ pfs_wait_table_sampled(PfsSession *session, uint32_t row, uint32_t use, PfsTable
 		pfs_seq_write_end(&table->head.seq);
 	}
 	if (pfs_unlikely(session->wait_rows.shown) && rows != 0)
-	{
-		PfsWait		wait = {.start = ticks != 0 ? start : 0,.wait = number,
-			.operation = operations[operation],
-			.object = {.type = PFS_WAIT_OBJECT_TABLE,.row = row,.use = use}};
-
-		pfs_wait_row_open(session, &wait);
-		if (wait.level != 0)
-			pfs_wait_row_close(session, &wait, ticks != 0 ? start + ticks : 0, (int64_t) rows);
-	}
+		show_rows(session, row, use, operation, rows, start, ticks);
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
 }
@@ -243,7 +246,18 @@ pfs_wait_rows_timed(PfsSession *session)
 	return pfs_wait_hot(session, pfs_load(&session->arena->table_wait))->timed != 0;
 }
 
-/* Finds out what pfs_wait_rows needs to know; it stays NULL where each event makes a row, or none is wanted. */
+__attribute__((noinline)) void
+pfs_wait_rows_show(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation, uint64_t rows)
+{
+	if (!pfs_enter_recording(session))
+		return;
+	pfs_seq_write_begin(&session->thread->seq);
+	show_rows(session, row, use, operation, rows, 0, 0);
+	pfs_seq_write_end(&session->thread->seq);
+	pfs_leave_recording(session);
+}
+
+/* Finds out what pfs_wait_rows needs to know; it stays NULL where none is wanted. */
 static void
 remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use, uint32_t number)
 {
@@ -254,7 +268,7 @@ remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 	*cell = NULL;
 	hot->changes = 0;
 	hot->timed = pfs_wait_rows_timed(session);
-	if (!pfs_wait_enabled(session, number) || pfs_wait_shown(session) || !pfs_enter_recording(session))
+	if (!pfs_wait_enabled(session, number) || !pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
 	*cell = pfs_table_cell(arena, session->thread, row, use);
@@ -263,6 +277,7 @@ remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 	if (hot->cell != NULL && pfs_load_acquire(&arena->changes) == changes)
 	{
 		hot->reset = (uint32_t) (changes >> 32);
+		hot->shown = session->wait_rows.shown;
 		hot->changes = changes;
 	}
 	pfs_leave_recording(session);

@@ -148,6 +148,10 @@ extern bool pfs_wait_rows_timed(PfsSession *session);
 extern void pfs_wait_rows_slow(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use,
 							   PfsTableOperation operation, uint64_t rows);
 
+/* The row of such an event, untimed. */
+extern void pfs_wait_rows_show(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
+							   uint64_t rows);
+
 /*
  * The same, untimed, the short way: two additions, of which each is right by itself, so that readers need
  * no sequence.  False: it is not open, nothing was done.
@@ -164,6 +168,8 @@ pfs_wait_rows_quickly(PfsSession *session, PfsObjectCell *cell, uint32_t row, ui
 		return false;
 	pfs_add(&hot->cell->stat.count, rows);
 	pfs_add(&cell->stat.table.operation[operation].count, rows);
+	if (pfs_unlikely(hot->shown))
+		pfs_wait_rows_show(session, row, use, operation, rows);
 	return true;
 }
 

@@ -133,4 +133,43 @@ pfs_wait_row_close(PfsSession *session, const PfsWait *wait, PfsTicks end, int64
 	pfs_wait_row_keep(session);
 }
 
+/* An event that is over when it is written. */
+static inline void
+pfs_wait_row_whole(PfsSession *session, uint32_t number, uint8_t operation, PfsWaitObjectType type,
+				   uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes)
+{
+	PfsThread  *thread = session->thread;
+	PfsWaitRows *rows = &session->wait_rows;
+	PfsWaitRecord *record = &rows->slots[rows->head].record;
+	unsigned	nesting_type;
+	uint64_t	nesting;
+	uint64_t	id;
+
+	if (pfs_unlikely(pfs_load(&thread->wait_depth) != 0))
+	{
+		PfsWait		wait = {.start = start,.wait = number,.operation = operation,
+			.object = {.type = (uint8_t) type,.instance = object}};
+
+		pfs_wait_row_open(session, &wait);
+		if (wait.level != 0)
+			pfs_wait_row_close(session, &wait, end, bytes);
+		return;
+	}
+	nesting = pfs_wait_row_nesting(session, &nesting_type);
+	id = pfs_next_number(&thread->event_id);
+	pfs_store(&record->event_id, id);
+	pfs_store(&record->end_event_id, id);
+	pfs_store(&record->nesting_event_id, nesting);
+	pfs_store(&record->start, start);
+	pfs_store(&record->end, end);
+	pfs_store(&record->bytes, bytes);
+	pfs_store(&record->object, object);
+	pfs_store(&record->epoch, pfs_load_acquire(&session->arena->reset_now));
+	pfs_store(&record->wait, (uint16_t) number);
+	pfs_store(&record->operation, operation);
+	pfs_store(&record->kinds, (uint8_t) (nesting_type | (unsigned) type << 4));
+	pfs_store(&thread->wait_shown, rows->head);
+	pfs_wait_row_keep(session);
+}
+
 #endif							/* PFS_WAIT_ROW_H */

@@ -65,11 +65,10 @@ pfs_pg_command_asked(void)
 	return pfs_pg_has_client ? Max(asked(), pfs_pg_command.ended) : pfs_now();
 }
 
-/* When the message came that is worked on, whatever it has executed since. */
-static inline PfsTicks
-came(void)
+PFS_COLD PfsTicks
+pfs_pg_command_came_asked(void)
 {
-	return pfs_likely(pfs_pg_command.came != 0) ? pfs_pg_command.came : asked();
+	return asked();
 }
 
 PFS_HOT void
@@ -100,21 +99,11 @@ pfs_pg_command_waits(void)
 PFS_COLD void
 pfs_pg_command_tally(uint32 class)
 {
-	PfsTicks	arrival = came();
+	PfsTicks	arrival = pfs_pg_command_came();
 	PfsTicks	now = pfs_now();
 
 	if (pfs_wants(&pfs_session, PFS_GATE_STATEMENTS))
 		pfs_statement_tally(&pfs_session, class, now > arrival ? now - arrival : 1);
-}
-
-PFS_HOT PfsTicks
-pfs_pg_answer_timed(PfsPgAnswer answer)
-{
-	PfsTicks	arrival = came();
-	PfsTicks	now = pfs_now();
-
-	pfs_answer_timed(&pfs_session, answer, pfs_likely(now > arrival) ? now - arrival : 1);
-	return now;
 }
 
 void

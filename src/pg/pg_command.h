@@ -80,8 +80,25 @@ pfs_pg_command_forget_analysed(void)
 /* Counts a message whose class is timed, from when its command came. */
 extern void pfs_pg_command_tally(uint32 class);
 
+extern PfsTicks pfs_pg_command_came_asked(void);
+
+/* When the message came that is worked on, whatever it has executed since. */
+static inline PfsTicks
+pfs_pg_command_came(void)
+{
+	return pfs_likely(pfs_pg_command.came != 0) ? pfs_pg_command.came : pfs_pg_command_came_asked();
+}
+
 /* The same of an answer.  The result is the present tick. */
-extern PfsTicks pfs_pg_answer_timed(PfsPgAnswer answer);
+static inline PfsTicks
+pfs_pg_answer_timed(PfsPgAnswer answer)
+{
+	PfsTicks	arrival = pfs_pg_command_came();
+	PfsTicks	now = pfs_now();
+
+	pfs_answer_timed(&pfs_session, answer, pfs_likely(now > arrival) ? now - arrival : 1);
+	return now;
+}
 
 /* Counts an answer, which is timed only if somebody wants that.  The present tick if it was read, else 0. */
 static inline PfsTicks

@@ -41,7 +41,7 @@ typedef struct LongWait
 static PFS_HOT_DATA const PfsCall *active = NULL;	/* call under way */
 static PfsWait call_wait;		/* its wait, if it is an event of its own */
 static LongWait lock_wait;
-static LongWait idle_wait;
+static LongWait idle_wait = {.wait = {.operation = PFS_OPERATION_IDLE,.object = {.type = PFS_WAIT_OBJECT_SOCKET}}};
 static LongWait lwlock_wait;
 PFS_HOT_DATA bool pfs_pg_idle = false;
 static PFS_HOT_DATA uint8_t idle_noted = 0; /* it waits for its client since ... */
@@ -63,6 +63,8 @@ static struct
 static int	put_off_count = 0;
 PFS_HOT_DATA bool pfs_pg_wait_unsettled = false;	/* one of these, or lock_wait is open */
 
+#define NO_CLIENT (-2)			/* no call has this descriptor: -1 is none */
+
 /*
  * Sends and receives on the client's socket that do not wait are most of all calls.  What they need is known
  * after the first one, until a switch changes.
@@ -74,7 +76,7 @@ static struct
 	uint8		part;			/* PfsIoPart */
 	bool		timed;
 	PfsWait		wait;
-}			client;
+}			client = {.fd = NO_CLIENT};
 
 /* What begin has found out, for end. */
 typedef enum Meaning
@@ -188,16 +190,20 @@ begin_lock(uint32 wait)
 	return true;
 }
 
-static bool
+/* The session waits for its client's next command: so most waits that last over several calls begin. */
+static inline bool
 begin_idle(void)
 {
-	if (!idle_wait.open)
-	{
-		if (!is_wanted(PFS_PG_WAIT_IDLE))
-			return false;
-		idle_wait.wait.object = (PfsWaitObject) {.type = PFS_WAIT_OBJECT_SOCKET};
-		begin_long(&idle_wait, PFS_PG_WAIT_IDLE, PFS_OPERATION_IDLE);
-	}
+	const PfsWaitHot *hot;
+
+	if (pfs_unlikely(idle_wait.open))
+		return true;
+	hot = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE);
+	if (pfs_unlikely(!hot->enabled))
+		return false;
+	pfs_wait_begin_hot(&pfs_session, &idle_wait.wait, hot, 0);
+	idle_wait.last = idle_wait.wait.start;
+	idle_wait.open = true;
 	return true;
 }
 
@@ -210,13 +216,15 @@ begin_idle(void)
 #define EFFECT_ON_LATCH 0x10	/* may only empty a latch's descriptor */
 
 /* Of each call: its effects, and what its type says. */
-static struct
+typedef struct CallFacts
 {
 	uint8		effects;
 	uint8		operation;		/* PfsOperation */
+	uint8		part;			/* PfsIoPart */
 	bool		bytes;			/* its result counts bytes */
-	uint8		spare;
-}			call_facts[PFS_CALLS];
+} CallFacts;
+
+static CallFacts call_facts[PFS_CALLS];
 
 /* fopen and opendir keep their descriptors to themselves. */
 static bool
@@ -431,18 +439,20 @@ learn_client(const PfsCall *call)
 static inline bool
 begin_on_client(PfsCall *call)
 {
-	uint8		part = pfs_part_of_operation[call_facts[call->number].operation];
+	CallFacts	facts;
 
-	if (call->fd != client.fd || client.known.changes != pfs_load_acquire(&pfs_arena->changes) ||
-		*(volatile uint32 *) my_wait_event_info != 0 || part == PFS_IO_MISC ||
+	if (call->fd != client.fd || client.known.changes != pfs_load_acquire(&pfs_session.arena->changes))
+		return false;
+	facts = call_facts[call->number];
+	if (!facts.bytes || *(volatile uint32 *) my_wait_event_info != 0 ||
 		pfs_unlikely(active != NULL || pfs_session.busy || pfs_pg_wait_unsettled))
 		return false;
 	active = call;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	pfs_add(&counted_calls[call->number], 1);
 	call->observer = MEANS_CLIENT;
-	client.part = part;
-	client.wait.operation = call_facts[call->number].operation;
+	client.part = facts.part;
+	client.wait.operation = facts.operation;
 	client.wait.level = 0;
 	client.wait.start = client.timed ? pfs_now() : 0;
 	if (pfs_session.wait_rows.shown)
@@ -450,11 +460,9 @@ begin_on_client(PfsCall *call)
 	return true;
 }
 
-static PFS_HOT bool
-begin(PfsCall *call)
+static pg_noinline bool
+begin_any(PfsCall *call)
 {
-	if (pfs_likely(begin_on_client(call)))
-		return true;
 	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach_in_call())
 		return false;
 	(void) pfs_session_decided(&pfs_session);
@@ -464,6 +472,12 @@ begin(PfsCall *call)
 	active = call;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	count_call(call);
+	if (*(volatile uint32 *) my_wait_event_info == WAIT_EVENT_CLIENT_READ && pfs_pg_idle &&
+		!pfs_pg_wait_unsettled && pfs_call_types[call->number].operation == PFS_OPERATION_POLL && begin_idle())
+	{
+		call->observer = MEANS_IDLE;
+		return true;
+	}
 	if (*(volatile uint32 *) my_wait_event_info != 0 || call->fd < 0 || pfs_pg_wait_unsettled ||
 		(call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
 		return begin_other(call);
@@ -481,6 +495,12 @@ begin(PfsCall *call)
 		call->observer = MEANS_EVENT;
 		return true;
 	}
+}
+
+static PFS_HOT bool
+begin(PfsCall *call)
+{
+	return pfs_likely(begin_on_client(call)) ? true : begin_any(call);
 }
 
 /* --- end --- */
@@ -544,9 +564,8 @@ static PFS_HOT void
 end(PfsCall *call, int64_t result)
 {
 	if (pfs_likely(call->observer == MEANS_CLIENT &&
-				   client.known.changes == pfs_load_acquire(&pfs_arena->changes)))
-		pfs_wait_end_socket(&pfs_session, &client.wait, &client.known, client.part,
-							result >= 0 && call_facts[call->number].bytes ? result : -1);
+				   client.known.changes == pfs_load_acquire(&pfs_session.arena->changes)))
+		pfs_wait_end_socket(&pfs_session, &client.wait, &client.known, client.part, result);
 	else
 		end_other(call, result);
 	active = NULL;
@@ -627,7 +646,7 @@ void
 pfs_pg_wait_attach(void)
 {
 	active = NULL;
-	client.known.changes = 0;
+	client.fd = NO_CLIENT;
 	counted_calls = NULL;
 	idle_noted = 0;
 	pfs_pg_idle = lock_wait.open = idle_wait.open = lwlock_wait.open = false;
@@ -642,7 +661,7 @@ void
 pfs_pg_wait_detach(void)
 {
 	pfs_interpose_observe(&observer, &asked_never, (PfsCallMasks) {PFS_GATE_CALLS, PFS_GATE_CALLS, 0});
-	client.known.changes = 0;
+	client.fd = NO_CLIENT;
 	pfs_pg_wait_command();
 	pfs_pg_wait_settle();
 	pfs_pg_fd_forget_all();
@@ -665,6 +684,7 @@ pfs_pg_wait_install(void)
 	{
 		call_facts[i].effects = effects_of(i);
 		call_facts[i].operation = pfs_call_types[i].operation;
+		call_facts[i].part = pfs_part_of_operation[pfs_call_types[i].operation];
 		call_facts[i].bytes = pfs_call_types[i].bytes;
 	}
 	if (!PFS_BUILT_WAITS || pfs_guc_wait_timing != PFS_TIMING_AUTO)

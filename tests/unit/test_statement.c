@@ -370,6 +370,49 @@ test_consumers(void)
 	leave_place(p);
 }
 
+static void
+use_cpu(uint64_t since)
+{
+	while (pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID) <= since)
+		;
+}
+
+/* The end of a top-level statement is the start of the next, unless another one is open. */
+static void
+test_cpu(void)
+{
+	Place p = new_place();
+	PfsStatement *statement;
+	PfsStatement *nested;
+	uint64_t last;
+
+	pfs_set_consumer(p.arena, PFS_CONSUMER_STATEMENTS_CPU, true);
+	statement = fixture_open(p.session, 3, 0, "first");
+	use_cpu(statement->cpu);
+	pfs_statement_close(p.session, statement, FIXTURE_START + UINT64_C(1000000000));
+	last = p.session->last_cpu;
+	ok(last > 0, "the end has been read");
+	use_cpu(last + 1000);
+	statement = fixture_open(p.session, 3, 0, "second");
+	is_u64(statement->cpu, last, "it is the start of the next one");
+	p.session->running = statement;
+	nested = fixture_open(p.session, 3, 0, "nested");
+	ok(nested->cpu > last + 1000, "not of one that is nested");
+	p.session->running = NULL;
+	pfs_statement_close(p.session, nested, FIXTURE_START + 2);
+	pfs_statement_close(p.session, statement, FIXTURE_START + 3);
+	is_u64(table_number(p.arena, HISTORY, "sql_text", "second", "cpu_time"), 3,
+		   "processor time is not more than it took");
+	statement = fixture_open(p.session, 3, 0, "cursor");
+	nested = fixture_open(p.session, 3, 0, "beside it");
+	ok(nested->cpu > statement->cpu, "nor of one while another is open");
+	pfs_statement_pause(statement, FIXTURE_START + 4);
+	pfs_statement_close(p.session, nested, FIXTURE_START + 5);
+	pfs_statement_close(p.session, statement, FIXTURE_START + 6);
+	is_u64(p.session->last_cpu, 0, "nor after one that rested: it is read again");
+	leave_place(p);
+}
+
 /* With no history the last statement's slot is the next one's too. */
 static void
 test_unpublished(bool history)
@@ -619,6 +662,7 @@ main(void)
 	test_long_texts();
 	test_busy();
 	test_answers();
+	test_cpu();
 	test_unlisted();
 	test_truncate_current();
 	return done_testing();

@@ -7,6 +7,8 @@
 #include "arena_fixture.h"
 #include "tap.h"
 
+#include "core/wait_end.h"
+
 #include "core/names.h"
 
 #include <signal.h>
@@ -587,6 +589,71 @@ check_object(PfsArena *arena, const char *type, const char *schema, const char *
 	rows_free(rows);
 }
 
+/* Idle time with the call that ends it inside: each is in the history once, in the order of ends. */
+static void
+test_idle_around(void)
+{
+	Place p = new_place(NULL, true);
+	PfsWait idle = begin(p.session, FIXTURE_WAIT_IDLE, FIXTURE_START);
+	PfsWait inner;
+	Rows *rows;
+
+	for (int i = 0; i < 2; i++)
+	{
+		inner = begin(p.session, FIXTURE_WAIT_PLAIN, FIXTURE_START + 5);
+		is_u64(inner.level, 2, "inside idle time");
+		is_u64(table_sum(p.arena, CURRENT, "event_id"), inner.event_id, "the inner one is current");
+		pfs_wait_end(p.session, &inner, FIXTURE_START + 8, -1);
+		is_u64(table_sum(p.arena, CURRENT, "event_id"), idle.event_id, "the outer one is again");
+	}
+	rows = rows_of(p.arena, HISTORY);
+	is_u64((uint64_t) rows->count, 2, "those inside have ended");
+	is_u64(rows_sum(rows, "nesting_event_id"), 2 * idle.event_id, "inside the idle time");
+	rows_free(rows);
+	pfs_wait_end(p.session, &idle, FIXTURE_START + 9, -1);
+	rows = rows_of(p.arena, HISTORY);
+	is_u64((uint64_t) rows->count, 3, "and now that has, too");
+	is_u64(row_number(rows, 2, "event_id"), idle.event_id, "as the last one");
+	is_u64(row_number(rows, 2, "end_event_id"), inner.event_id, "with what was inside");
+	rows_free(rows);
+	is_u64(table_sum(p.arena, CURRENT, "event_id"), idle.event_id, "it is still shown");
+	is_u64(table_count(p.arena, "events_waits_history_long"), 3, "all are in the long history");
+	pfs_wait_end(p.session, &inner, FIXTURE_START + 20, -1);
+	is_u64(table_count(p.arena, HISTORY), 3, "what has ended does not end again");
+	leave_place(p);
+}
+
+/* What is known of calls on the session's socket, and when it is void. */
+static void
+test_known_socket(void)
+{
+	Place p = new_place(NULL, true);
+	PfsSocketKnown known;
+	PfsWait wait = begin(p.session, FIXTURE_WAIT_SOCKET, FIXTURE_START);
+	const char *name = pfs_wait_instrument(p.arena, FIXTURE_WAIT_SOCKET)->name;
+
+	ok(!pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, &known), "nothing before the first one");
+	wait.operation = PFS_OPERATION_RECV;
+	p.session->thread->socket.used = 1;
+	pfs_wait_end(p.session, &wait, FIXTURE_START + 10, 7);
+	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, &known), "all after it");
+	wait = begin(p.session, FIXTURE_WAIT_SOCKET, FIXTURE_START);
+	pfs_wait_end_socket(p.session, &wait, &known, PFS_IO_READ, 5);
+	is_u64(global(p.arena, name, "count_star"), 2, "counted by name");
+	is_u64(table_sum(p.arena, "socket_summary_by_instance", "sum_number_of_bytes_read"), 12, "and by socket");
+	is_u64(table_count(p.arena, HISTORY), 2, "with a row");
+	is_u64(known.changes == p.arena->changes, 1, "it is good");
+	table_truncate(p.arena, "socket_summary_by_instance");
+	is_u64(known.changes == p.arena->changes, 0, "not after TRUNCATE");
+	wait = begin(p.session, FIXTURE_WAIT_SOCKET, FIXTURE_START);
+	wait.operation = PFS_OPERATION_RECV;
+	pfs_wait_end(p.session, &wait, FIXTURE_START + 10, 3);
+	is_u64(table_sum(p.arena, "socket_summary_by_instance", "sum_number_of_bytes_read"), 3, "from nothing");
+	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, &known) &&
+	   known.changes == p.arena->changes, "and known again");
+	leave_place(p);
+}
+
 static void
 test_objects(void)
 {
@@ -1092,6 +1159,8 @@ main(void)
 	test_io();
 	test_objects();
 	test_rows();
+	test_idle_around();
+	test_known_socket();
 	test_totals();
 	test_many_kinds();
 	test_bill();
