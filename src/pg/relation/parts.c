@@ -664,13 +664,12 @@ guess_seen(PfsKnown *known, const PgStat_TableStatus *status, bool index, const 
 static void
 owe(PfsKnown *known, const Counters *now, bool index)
 {
-	if (known->owed)
-		return;
 	for (int i = 0; i < PFS_TABLE_OPERATIONS; i++)
-		known->seen[i] = index && i != PFS_TABLE_FETCH ? 0 : difference(now->value[i], known->seen[i]);
-	known->owed = true;
-	pfs_known_owed++;
-	pfs_session.rows.changes = 0;	/* no short way before they are recorded */
+	{
+		if (!index || i == PFS_TABLE_FETCH)
+			pfs_known_owe(known, i, difference(now->value[i], known->seen[i]));
+		known->seen[i] = now->value[i];
+	}
 }
 
 static void
