@@ -603,6 +603,24 @@ def test_partition_met_in_an_error_then_off(s: Session, conn: Any) -> None:
     assert our_io(conn, "tio") == {("q1", None): Io(10, 59)}
 
 
+def test_conflicts_of_partitions(s: Session, conn: Any) -> None:
+    """The server hands its counters over between two statements that find the same conflicts."""
+    s.run(
+        "CREATE TABLE q (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE q1 PARTITION OF q DEFAULT",
+        "INSERT INTO q SELECT generate_series(1, 100)",
+    )
+    before = our_io(conn, "tio").get(("q1", "q1_pkey"), Io()).fetch
+    for count in range(1, 5):
+        s.run("INSERT INTO q SELECT generate_series(1, 100) ON CONFLICT (id) DO UPDATE SET id = q.id")
+        assert our_io(conn, "tio")["q1", "q1_pkey"].fetch == before + 100 * count
+        s.flush()
+    s.run("!INSERT INTO q SELECT i / (51 - i) FROM generate_series(1, 100) i ON CONFLICT DO NOTHING")
+    s.run("DO $$ BEGIN INSERT INTO q VALUES (1) ON CONFLICT DO NOTHING; END $$")
+    s.flush()
+    assert_equal(conn, "tio")
+
+
 def test_timed_again(s: Session, conn: Any) -> None:
     """Switched on again, times are added."""
     s.run(*BASE)

@@ -27,7 +27,8 @@ typedef struct PfsKnown
 	Oid			oid;			/* 0 = free */
 	uint32		row;			/* in the arena, see object.h; 0 = none */
 	uint32		use;
-	uint8		kind;			/* PfsKnownKind */
+	uint8		kind:7;			/* PfsKnownKind */
+	uint8		routed:1;		/* index met by routing, see parts.c */
 	uint8		watched:1;		/* setup_objects says so ... */
 	uint8		timed:1;		/* ... and this */
 	uint8		excludes:1;		/* index of an exclusion constraint */
