@@ -575,6 +575,52 @@ def test_switched_off(s: Session, conn: Any) -> None:
         assert one(conn, sums) == time_before
 
 
+MET_IN_AN_ERROR = (
+    "CREATE TABLE q (id int) PARTITION BY RANGE (id)",
+    "CREATE TABLE q1 PARTITION OF q DEFAULT",
+)
+HANDLES = (
+    "CREATE FUNCTION handles() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "IF NEW.id % 20 = 0 THEN BEGIN PERFORM 1 / 0; EXCEPTION WHEN division_by_zero THEN NULL; END; "
+    "END IF; RETURN NEW; END $$",
+    "CREATE TRIGGER handles BEFORE INSERT ON q1 FOR EACH ROW EXECUTE FUNCTION handles()",
+)
+
+
+def test_partition_met_in_an_error(s: Session, conn: Any) -> None:
+    """Rows are routed to a partition not seen before, and errors are handled meanwhile."""
+    s.run(*MET_IN_AN_ERROR, *HANDLES)
+    s.run("INSERT INTO q SELECT generate_series(1, 100)", "INSERT INTO q VALUES (1)")
+    assert our_io(conn, "tio") == {("q1", None): Io(0, 101)}
+
+
+def test_partition_met_in_an_error_then_off(s: Session, conn: Any) -> None:
+    """What was counted at an error is added later, and nothing else."""
+    s.run(*MET_IN_AN_ERROR, "!INSERT INTO q SELECT i / (60 - i) FROM generate_series(1, 100) i")
+    with instruments(conn, HANDLER, "NO"):
+        s.run("SELECT * FROM q1", "INSERT INTO q SELECT generate_series(1, 10)", "SELECT * FROM q1")
+    s.run("SELECT 1", "SELECT * FROM q1")
+    assert our_io(conn, "tio") == {("q1", None): Io(10, 59)}
+
+
+def test_conflicts_of_partitions(s: Session, conn: Any) -> None:
+    """The server hands its counters over between two statements that find the same conflicts."""
+    s.run(
+        "CREATE TABLE q (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE q1 PARTITION OF q DEFAULT",
+        "INSERT INTO q SELECT generate_series(1, 100)",
+    )
+    before = our_io(conn, "tio").get(("q1", "q1_pkey"), Io()).fetch
+    for count in range(1, 5):
+        s.run("INSERT INTO q SELECT generate_series(1, 100) ON CONFLICT (id) DO UPDATE SET id = q.id")
+        assert our_io(conn, "tio")["q1", "q1_pkey"].fetch == before + 100 * count
+        s.flush()
+    s.run("!INSERT INTO q SELECT i / (51 - i) FROM generate_series(1, 100) i ON CONFLICT DO NOTHING")
+    s.run("DO $$ BEGIN INSERT INTO q VALUES (1) ON CONFLICT DO NOTHING; END $$")
+    s.flush()
+    assert_equal(conn, "tio")
+
+
 def test_timed_again(s: Session, conn: Any) -> None:
     """Switched on again, times are added."""
     s.run(*BASE)

@@ -27,11 +27,12 @@ typedef struct PfsKnown
 	Oid			oid;			/* 0 = free */
 	uint32		row;			/* in the arena, see object.h; 0 = none */
 	uint32		use;
-	uint8		kind;			/* PfsKnownKind */
+	uint8		kind:7;			/* PfsKnownKind */
+	uint8		routed:1;		/* index met by routing, see parts.c */
 	uint8		watched:1;		/* setup_objects says so ... */
 	uint8		timed:1;		/* ... and this */
 	uint8		excludes:1;		/* index of an exclusion constraint */
-	uint8		owed:1;			/* "seen" are rows that could not be recorded when they were counted */
+	uint8		owed:1;			/* rows could not be recorded when they were counted, see pfs_known_owe */
 	uint8		samples:4;		/* timed executions, up to PFS_SAMPLES_FIRST */
 	uint8		skip;			/* executions to come that are not timed ... */
 	uint8		skipped;		/* ... as it was at first */
@@ -47,7 +48,7 @@ typedef struct PfsKnown
 
 extern PfsKnown pfs_known[PFS_KNOWN];
 extern uint32 pfs_known_epoch;	/* entries of this one are not given to others */
-extern uint32 pfs_known_owed;	/* number of them */
+extern uint32 pfs_known_owed;	/* number of those with "owed" */
 
 extern PfsKnown *pfs_known_find_slow(Oid oid);
 
@@ -77,6 +78,9 @@ pfs_known_watched(PfsKnown *known)
 		pfs_known_ask(known);
 	return known->watched;
 }
+
+/* So many rows are to be recorded later: now it is not known whether they are watched. */
+extern void pfs_known_owe(PfsKnown *known, int operation, uint64 rows);
 
 /* What is owed is recorded: at a safe point. */
 extern void pfs_known_settle(void);

@@ -33,6 +33,16 @@ static PFS_HOT_DATA PfsRelations *running = NULL;
 /* First epoch that can begin in the present transaction. */
 static uint32 transaction_epoch = 1;
 
+/*
+ * Indexes that were met by routing: whether the server has handed their counters over since cannot be told later,
+ * so each transaction looks at them before its first call, in the epoch kept here.  What finds no room is guessed.
+ */
+#define ROUTED_INDEXES 64
+
+static PfsKnown *routed_index[ROUTED_INDEXES];
+static PFS_HOT_DATA uint32 routed_indexes = 0;
+static uint32 routed_epoch = 0;
+
 /* --- the server's counters --- */
 
 typedef struct Counters
@@ -499,6 +509,22 @@ pfs_relations_remove(PfsRelations *relations)
 	relations->runs = false;
 }
 
+/* Before the first call of a transaction.  An entry without "routed" was given to another relation. */
+static pg_noinline void
+look_at_routed(void)
+{
+	routed_epoch = pfs_known_epoch;
+	for (uint32 i = 0; i < routed_indexes; i++)
+	{
+		PfsKnown   *known = routed_index[i];
+
+		if (!known->routed)
+			routed_index[i--] = routed_index[--routed_indexes];
+		else if ((int32) (known->epoch - transaction_epoch) < 0)
+			begin_index(known, status_of_oid(known->oid));
+	}
+}
+
 static pg_attribute_always_inline void
 start(PfsRelations *relations)
 {
@@ -507,7 +533,11 @@ start(PfsRelations *relations)
 		: pfs_wants(&pfs_session, PFS_GATE_TABLES);
 	relations->level = pfs_pg_nest_level;
 	if (pfs_likely(running == NULL))
+	{
 		pfs_known_epoch++;
+		if (pfs_unlikely(routed_indexes > 0) && (int32) (routed_epoch - transaction_epoch) < 0)
+			look_at_routed();
+	}
 	if (pfs_unlikely(pfs_known_owed > 0) && relations->records)
 		pfs_known_settle();
 }
@@ -646,7 +676,7 @@ guess_seen(PfsKnown *known, const PgStat_TableStatus *status, bool index, const 
 	{
 		if (index)
 		{
-			/* not handed over since it was last seen, unless it has gone back */
+			/* not handed over since it was last seen, if ever, unless it has gone back */
 			if (now->value[0] < known->seen[0] || now->value[1] < known->seen[1])
 				memset(known->seen, 0, sizeof(known->seen));
 		}
@@ -658,19 +688,23 @@ guess_seen(PfsKnown *known, const PgStat_TableStatus *status, bool index, const 
 		}
 	}
 	known->epoch = pfs_known_epoch;
+	if (index && !known->routed && routed_indexes < ROUTED_INDEXES)
+	{
+		known->routed = true;
+		routed_index[routed_indexes++] = known;
+	}
 }
 
 /* What cannot be looked up while an error is raised is recorded later. */
 static void
 owe(PfsKnown *known, const Counters *now, bool index)
 {
-	if (known->owed)
-		return;
 	for (int i = 0; i < PFS_TABLE_OPERATIONS; i++)
-		known->seen[i] = index && i != PFS_TABLE_FETCH ? 0 : difference(now->value[i], known->seen[i]);
-	known->owed = true;
-	pfs_known_owed++;
-	pfs_session.rows.changes = 0;	/* no short way before they are recorded */
+	{
+		if (!index || i == PFS_TABLE_FETCH)
+			pfs_known_owe(known, i, difference(now->value[i], known->seen[i]));
+		known->seen[i] = now->value[i];
+	}
 }
 
 static void
