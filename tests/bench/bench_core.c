@@ -251,7 +251,7 @@ run_wait_file(uint64_t count)
 						.operation = PFS_OPERATION_READ,
 						.row = row,
 						.use = use,
-						.object = {.type = PFS_WAIT_OBJECT_FILE, .id = {row, use}, .instance = row}};
+						.object = {.type = PFS_WAIT_OBJECT_FILE, .row = row, .use = use}};
 
 		pfs_wait_begin(session, &wait, now);
 		now += 5000;
