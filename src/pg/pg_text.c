@@ -239,12 +239,21 @@ text_shows_quoted(const PfsStatement *statement, const char *first, const char *
 	return false;
 }
 
+/* Its own, or of a statement that it is nested in: a value may have come from there. */
+static bool
+message_is_secret(const PfsStatement *statement)
+{
+	for (; statement != NULL; statement = statement->parent)
+		if ((statement->host_flags & PFS_PG_SECRET_MESSAGE) != 0)
+			return true;
+	return false;
+}
+
 const char *
 pfs_pg_message_kept(const PfsStatement *statement, int sqlstate, const char *message)
 {
 	static char kept[PFS_MESSAGE_LENGTH + 1];
-	bool		secret = statement != NULL &&
-		(statement->host_flags & PFS_PG_SECRET_MESSAGE) != 0;
+	bool		secret = message_is_secret(statement);
 	const char *first = message;
 	const char *last;
 

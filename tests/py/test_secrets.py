@@ -349,6 +349,18 @@ def test_parameters(server: Any, session: Any, secrets: Secrets) -> None:
         assert secrets.leaks() == []
 
 
+def test_parameters_in_a_plan(session: Any, secrets: Secrets) -> None:
+    """A value that planning hands to a function, whose error quotes it."""
+    conn = session()
+    conn.execute(
+        "CREATE FUNCTION pg_temp.folds(t text) RETURNS int IMMUTABLE LANGUAGE plpgsql "
+        "AS 'BEGIN RETURN (SELECT t::int); END'"
+    )
+    with contextlib.suppress(psycopg.Error):
+        conn.execute("SELECT pg_temp.folds(%s)", [secrets.word("folded")], prepare=True)
+    assert secrets.leaks() == []
+
+
 def test_syntax_errors(server: Any, session: Any, secrets: Secrets) -> None:
     """The text was never parsed: in a message alone, prepared, in a function's dynamic SQL."""
     conn = session()
