@@ -5,15 +5,13 @@
  * It is tied to the query's own memory (es_query_cxt): found through that memory's list of reset callbacks,
  * and free when that is called.  So nothing has to be released by a guess and no address can be taken for another:
  * a query may outlive the subtransaction it ran in, its portal's failure may go unnoticed, and its
- * ExecutorEnd may never come.  When the memory goes, the callback takes the query out of the list and
- * ends its statement.
+ * ExecutorEnd may never come.  When the memory goes, the callback ends its statement.
  */
 #ifndef PFS_PG_QUERY_H
 #define PFS_PG_QUERY_H
 
 #include "core/statement.h"
 #include "executor/instrument.h"
-#include "lib/ilist.h"
 #include "nodes/execnodes.h"
 #include "nodes/memnodes.h"
 #include "pg/relation/relation.h"
