@@ -11,13 +11,7 @@
 void
 pfs_statement_stat_add_record(PfsStatementStat *stat, const PfsStatementRecord *record)
 {
-	pfs_timer_stat_add(&stat->timer, record->wait);
-	for (uint32_t used = record->used & PFS_USED_MASK; used != 0; used &= used - 1)
-	{
-		int			i = __builtin_ctz(used);
-
-		pfs_add(&stat->counter[i], record->counter[i]);
-	}
+	pfs_statement_stat_add(stat, NULL, record->wait, record->counter, record->used & PFS_USED_MASK);
 	if (pfs_unlikely((record->used & PFS_RECORD_FAILED) != 0))
 		pfs_add(&stat->counter[PFS_COUNTER_ERRORS], 1);
 }

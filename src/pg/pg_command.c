@@ -46,8 +46,8 @@ ticks_of(TimestampTz arrived)
 	return ticks;
 }
 
-static PfsTicks
-asked(void)
+PFS_COLD PfsTicks
+pfs_pg_command_came_asked(void)
 {
 	TimestampTz arrived = GetCurrentStatementStartTimestamp();
 
@@ -62,13 +62,7 @@ asked(void)
 PFS_COLD PfsTicks
 pfs_pg_command_asked(void)
 {
-	return pfs_pg_has_client ? Max(asked(), pfs_pg_command.ended) : pfs_now();
-}
-
-PFS_COLD PfsTicks
-pfs_pg_command_came_asked(void)
-{
-	return asked();
+	return pfs_pg_has_client ? Max(pfs_pg_command_came_asked(), pfs_pg_command.ended) : pfs_now();
 }
 
 PFS_HOT void

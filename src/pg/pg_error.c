@@ -235,10 +235,7 @@ guard_callback(void *arg)
 PFS_HOT void
 pfs_pg_error_guard(ErrorContextCallback *guard)
 {
-	guard->callback = guard_callback;
-	guard->arg = NULL;
-	guard->previous = error_context_stack;
-	error_context_stack = guard;
+	pfs_pg_error_push(guard, guard_callback);
 }
 
 bool

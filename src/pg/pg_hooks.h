@@ -123,6 +123,16 @@ extern void pfs_pg_transaction_refresh(void);
  */
 extern void pfs_pg_error_guard(ErrorContextCallback *guard);
 
+/* Puts any callback there; undone by the next. */
+static inline void
+pfs_pg_error_push(ErrorContextCallback *guard, void (*callback) (void *arg))
+{
+	guard->callback = callback;
+	guard->arg = NULL;
+	guard->previous = error_context_stack;
+	error_context_stack = guard;
+}
+
 static inline void
 pfs_pg_error_unguard(const ErrorContextCallback *guard)
 {

@@ -963,10 +963,7 @@ failed_callback(void *arg)
 void
 pfs_relations_guard(ErrorContextCallback *guard)
 {
-	guard->callback = failed_callback;
-	guard->arg = NULL;
-	guard->previous = error_context_stack;
-	error_context_stack = guard;
+	pfs_pg_error_push(guard, failed_callback);
 }
 
 void
