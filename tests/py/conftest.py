@@ -57,6 +57,17 @@ def close_cluster(cluster: Cluster) -> None:
 
 
 @contextlib.contextmanager
+def with_library(pg_config: str, sql: str, **conf: Setting) -> Iterator[Cluster]:
+    """A server of a module's own, with the library, that has executed this SQL."""
+    cluster = open_cluster(pg_config, extension=True, preload=True, **conf)
+    try:
+        cluster.psql(sql)
+        yield cluster
+    finally:
+        close_cluster(cluster)
+
+
+@contextlib.contextmanager
 def with_and_without(pg_config: str, sql: str) -> Iterator[tuple[Cluster, Cluster]]:
     """Two servers that have executed the same SQL: one with the library, one without."""
     servers = tuple(

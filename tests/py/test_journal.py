@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from conftest import close_cluster, open_cluster
+from conftest import with_library
 from helpers import losses, one, rows, status, tables, wait_gone, wait_until
 from statement_helpers import STATEMENTS, SUMMARY, Speaker, stopped, unrecorded
 
@@ -51,10 +51,8 @@ NUMBERS = [
 
 @pytest.fixture(scope="module")
 def server(pg_config: str) -> Iterator[Any]:
-    cluster = open_cluster(pg_config, True, True, autovacuum=False)
-    cluster.psql(SETUP)
-    yield cluster
-    close_cluster(cluster)
+    with with_library(pg_config, SETUP, autovacuum=False) as cluster:
+        yield cluster
 
 
 @pytest.fixture

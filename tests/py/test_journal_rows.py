@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from conftest import close_cluster, open_cluster
+from conftest import with_library
 from helpers import losses, one, rows, wait_for_state
 from statement_helpers import ROUNDING_PS, STATEMENTS, SUMMARY, Speaker, thread_sums, unrecorded
 
@@ -40,14 +40,12 @@ END $$;
 @pytest.fixture(scope="module")
 def server(pg_config: str) -> Iterator[Any]:
     """Default history of a thread; the long one holds all that a test does."""
-    cluster = open_cluster(
-        pg_config, True, True, autovacuum=False,
+    with with_library(
+        pg_config, SETUP, autovacuum=False,
         performance_schema__events_statements_history_long_size=LONG_SIZE,
         performance_schema__consumer_events_statements_history_long=True,
-    )  # fmt: skip
-    cluster.psql(SETUP)
-    yield cluster
-    close_cluster(cluster)
+    ) as cluster:  # fmt: skip
+        yield cluster
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from conftest import close_cluster, open_cluster
+from conftest import with_library
 from helpers import PS_PER_S, rows, wait_for_state, wait_gone
 from statement_helpers import (
     PAUSE_S,
@@ -72,12 +72,10 @@ BEGIN PERFORM pg_sleep({SLEEP_S}); RETURN 1; END $$;
 @pytest.fixture(scope="module")
 def server(pg_config: str) -> Iterator[Any]:
     """A server that keeps 200 statements per thread."""
-    cluster = open_cluster(
-        pg_config, True, True, performance_schema__events_statements_history_size=HISTORY
-    )
-    cluster.psql(SETUP)
-    yield cluster
-    close_cluster(cluster)
+    with with_library(
+        pg_config, SETUP, performance_schema__events_statements_history_size=HISTORY
+    ) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from conftest import close_cluster, open_cluster
+from conftest import with_library
 from helpers import (
     PS_PER_S,
     RawClient,
@@ -52,12 +52,10 @@ INSERT INTO d VALUES (1);
 @pytest.fixture(scope="module")
 def server(pg_config: str) -> Iterator[Any]:
     """A server that keeps 200 statements per thread."""
-    cluster = open_cluster(
-        pg_config, True, True, performance_schema__events_statements_history_size=200
-    )
-    cluster.psql(SETUP)
-    yield cluster
-    close_cluster(cluster)
+    with with_library(
+        pg_config, SETUP, performance_schema__events_statements_history_size=200
+    ) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
