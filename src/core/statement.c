@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/rollup.h"
+#include "core/statement_hot.h"
 #include "core/summing.h"
 #include "core/wait.h"
 
@@ -13,30 +14,13 @@
 
 void		(*pfs_host_switched) (PfsSession *session);
 
-static PFS_COLD void
-claim_statement_ids(PfsSession *session)
+PFS_COLD void
+pfs_statement_claim_ids(PfsSession *session)
 {
 	PfsClaim   *claim = &session->statement_ids;
 
 	claim->next = pfs_add_shared(&session->arena->next_statement_id, STATEMENT_ID_BLOCK) + 1;
 	claim->end = claim->next + STATEMENT_ID_BLOCK;
-}
-
-static inline uint64_t
-next_statement_id(PfsSession *session)
-{
-	if (pfs_unlikely(session->statement_ids.next == session->statement_ids.end))
-		claim_statement_ids(session);
-	return session->statement_ids.next++;
-}
-
-static inline void
-let_go(PfsSession *session, PfsStatement *statement)
-{
-	PfsStatement **list = pfs_likely(statement->place >= 0) ? &session->free : &session->free_unplaced;
-
-	statement->older = *list;
-	*list = statement;
 }
 
 /* A new thread starts with an empty journal, in which its first places have the first slots. */
@@ -67,20 +51,10 @@ take_over_journal(PfsSession *session)
 		statement->place = (int16_t) (i < stack ? i : -1);
 		statement->slot = (uint16_t) i;
 		statement->record = i < stack ? session->records + i : &statement->own_record;
-		let_go(session, statement);
+		pfs_statement_free(session, statement);
 	}
 	session->oldest_text = session->summed_text = pfs_load(&thread->text_next);
 }
-
-/* The reset counter's part of what pfs_session_decided returns. */
-static inline uint32_t
-epoch_of(uint64_t changes)
-{
-	return (uint32_t) (changes >> 32);
-}
-
-_Static_assert(offsetof(PfsArena, reset_now) == offsetof(PfsArena, changes) + 4 &&
-			   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the upper half");
 
 /*
  * What consumers and switches say of answers.  Those counted so far move to their cells: by what was wanted
@@ -94,7 +68,7 @@ decide_answers(PfsSession *session, uint64_t changes)
 	bool		wanted = (session->wants & PFS_GATE_STATEMENTS) != 0;
 
 	pfs_answers_sum(arena, thread);
-	pfs_store(&thread->answered_epoch, epoch_of(changes));
+	pfs_store(&thread->answered_epoch, pfs_epoch_of(changes));
 	pfs_store(&thread->answered_scope,
 			  (session->flags & PFS_RECORD_GLOBAL) == 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL);
 	for (uint32_t i = 0; i < PFS_ANSWERS; i++)
@@ -144,6 +118,7 @@ pfs_session_decide(PfsSession *session, uint64_t changes)
 	session->shows = (gate & PFS_WANTS(STATEMENTS_CURRENT)) != 0;
 	session->times_cpu = (gate & PFS_WANTS(STATEMENTS_CPU)) != 0;
 	session->last_cpu = 0;
+	session->plain = 0;
 	decide_wait_rows(session, gate, history);
 	if (pfs_host_switched != NULL)
 		pfs_host_switched(session);
@@ -151,17 +126,52 @@ pfs_session_decide(PfsSession *session, uint64_t changes)
 		return;					/* a signal handler in the middle: it asks again each time */
 	decide_answers(session, changes);
 	session->decided = changes;
+	if (session->may_be_plain && session->shows && !session->times_cpu && (session->wants & PFS_GATE_STATEMENTS) != 0)
+		session->plain = changes;
 	pfs_leave_recording(session);
 }
 
-/* --- a place in the journal --- */
-
-/* Takes the statement's slot out of the table: it may be written again. */
-static inline void
-hide(PfsSession *session, const PfsStatement *statement)
+uint64_t
+pfs_statement_promise(PfsSession *session)
 {
-	if (pfs_likely(statement->place >= 0))
-		pfs_store(&session->open_slots[statement->place], PFS_NO_SLOT);
+	if (session->promised_statement == 0)
+		session->promised_statement = pfs_statement_next_id(session);
+	return session->promised_statement;
+}
+
+/* Without a place in the stack; or the first one of a thread. */
+PFS_COLD PfsStatement *
+pfs_statement_take_other(PfsSession *session, bool silent)
+{
+	PfsStatement **list;
+	PfsStatement *statement;
+
+	if (session->slots_of != session->thread->thread_id)
+		take_over_journal(session);
+	list = session->free == NULL || silent ? &session->free_unplaced : &session->free;
+	statement = *list;
+	if (statement != NULL)
+		*list = statement->older;
+	else
+		pfs_lose(session->arena, PFS_LOSS_FRAMES);
+	return statement;
+}
+
+bool
+pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class, uint64_t query_id,
+				  uint32_t digest)
+{
+	PfsInstrument *instrument = pfs_statement_instrument(session->arena, class);
+
+	pfs_session_decided(session);
+	*template = (PfsTemplate)
+	{
+		.query_id = query_id,.digest = digest,
+			.digest_generation = pfs_load(&session->arena->digest_generation),
+			.class = (uint16_t) class,
+			.used = session->flags | (pfs_load(&instrument->timed) ? PFS_RECORD_TIMED : 0)
+	};
+	return pfs_load(&instrument->enabled) != 0;
 }
 
 /* The parent is the transaction if that began inside the parent statement, or if there is none. */
@@ -189,102 +199,6 @@ set_nesting(const PfsSession *session, PfsStatement *statement)
 	pfs_store(&record->used, record->used | type);
 }
 
-/* Gives the statement its event id.  The number is the first to be written: see pfs_journal_read_open. */
-static inline void
-begin_event(PfsSession *session, PfsStatement *statement)
-{
-	uint64_t	id;
-
-	statement->recorded = session->shows && statement->place >= 0 && !statement->silent;
-	if (pfs_unlikely(!statement->recorded))
-		pfs_store(&statement->record->event_id, 0);
-	else if (pfs_unlikely(session->promised_event != 0) && statement->parent == NULL)
-	{
-		pfs_store(&statement->record->event_id, session->promised_event);
-		session->promised_event = 0;
-	}
-	else
-	{
-		id = pfs_next_number(&session->thread->event_id);
-		pfs_store(&statement->record->event_id, id);
-	}
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
-uint64_t
-pfs_statement_promise(PfsSession *session)
-{
-	if (session->promised_statement == 0)
-		session->promised_statement = next_statement_id(session);
-	return session->promised_statement;
-}
-
-static inline uint64_t
-take_statement_id(PfsSession *session, bool top)
-{
-	uint64_t	id = session->promised_statement;
-
-	if (pfs_likely(id == 0) || !top)
-		return next_statement_id(session);
-	session->promised_statement = 0;
-	return id;
-}
-
-/* Without a place in the stack; or the first one of a thread. */
-static PFS_COLD PfsStatement *
-take_other(PfsSession *session, bool silent)
-{
-	PfsStatement **list;
-	PfsStatement *statement;
-
-	if (session->slots_of != session->thread->thread_id)
-		take_over_journal(session);
-	list = session->free == NULL || silent ? &session->free_unplaced : &session->free;
-	statement = *list;
-	if (statement != NULL)
-		*list = statement->older;
-	else
-		pfs_lose(session->arena, PFS_LOSS_FRAMES);
-	return statement;
-}
-
-/* Adds it to the list of those that are open. */
-static inline PfsStatement *
-take_statement(PfsSession *session, bool silent)
-{
-	PfsStatement *statement = session->free;
-
-	if (pfs_unlikely(statement == NULL || silent))
-		statement = take_other(session, silent);
-	else
-		session->free = statement->older;
-	if (pfs_unlikely(statement == NULL))
-		return NULL;
-	statement->older = session->newest;
-	statement->newer = NULL;
-	if (session->newest != NULL)
-		session->newest->newer = statement;
-	session->newest = statement;
-	return statement;
-}
-
-bool
-pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class, uint64_t query_id,
-				  uint32_t digest)
-{
-	PfsInstrument *instrument = pfs_statement_instrument(session->arena, class);
-
-	pfs_session_decided(session);
-	*template = (PfsTemplate)
-	{
-		.query_id = query_id,.digest = digest,
-			.digest_generation = pfs_load(&session->arena->digest_generation),
-			.class = (uint16_t) class,
-			.used = session->flags | (pfs_load(&instrument->timed) ? PFS_RECORD_TIMED : 0)
-	};
-	return pfs_load(&instrument->enabled) != 0;
-}
-
 static PFS_COLD void
 begin_nested(PfsStatement *statement, PfsStatement *parent)
 {
@@ -307,34 +221,16 @@ PFS_HOT PfsStatement *
 pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silent, PfsStatement *parent,
 					PfsTicks start)
 {
-	PfsStatement *statement = take_statement(session, silent);
-	PfsStatementRecord *record;
+	PfsStatement *statement = pfs_statement_begin_here(session, template, silent, parent, start, false);
 
 	if (pfs_unlikely(statement == NULL))
 		return NULL;
-	memset(&statement->held, 0, offsetof(PfsStatement, host_base) - offsetof(PfsStatement, held));
-	statement->in_use = true;
-	statement->silent = silent;
-	statement->parent = parent;
-	statement->since = start;
-	statement->waits.used = statement->waits.last = 0;
-	record = statement->record;
-	begin_event(session, statement);
-	pfs_store(&record->epoch, epoch_of(session->decided));
-	pfs_store(&record->start, start);
-	pfs_store(&record->statement_id, take_statement_id(session, parent == NULL));
-	memcpy(&record->query_id, template, sizeof(*template));
-	pfs_store(&record->schema, session->schema);
-	pfs_store(&record->role, session->role);
-	pfs_store(&record->text_length, 0);
 	if (pfs_unlikely(parent != NULL))
 		begin_nested(statement, parent);
 	if (pfs_likely(statement->recorded))
 		set_nesting(session, statement);
 	if (pfs_unlikely(session->times_cpu))
 		statement->cpu = begin_cpu(session, statement);
-	if (pfs_unlikely(session->waits.used > 0) && parent == NULL)
-		pfs_wait_adopt(session, statement);
 	return statement;
 }
 
@@ -430,15 +326,6 @@ room_for_text(PfsSession *session, uint32_t length, uint64_t *position)
 	return pfs_journal_text_room(arena, session->thread, length, position);
 }
 
-static inline void
-put_text(PfsSession *session, PfsStatement *statement, uint64_t position, uint32_t length)
-{
-	pfs_store(&statement->record->text, (uint32_t) position);
-	pfs_store(&statement->record->text_length, length);
-	if (pfs_unlikely(position < session->oldest_text))
-		session->oldest_text = position;
-}
-
 static PFS_COLD uint64_t
 write_text(PfsSession *session, const char *text, uint32_t length)
 {
@@ -456,7 +343,7 @@ pfs_statement_text_set(PfsSession *session, PfsStatement *statement, uint32_t ro
 	uint32_t	bytes = (uint32_t) pfs_min(length, (size_t) session->arena->sizes.sql_text_length);
 
 	pfs_store(&statement->record->text_length, 0);	/* till it is there */
-	put_text(session, statement, write_text(session, text, bytes), bytes);
+	pfs_statement_text_put(session, statement->record, write_text(session, text, bytes), bytes);
 	pfs_store(&statement->record->role, role);
 }
 
@@ -466,7 +353,7 @@ pfs_statement_text_refer(PfsSession *session, PfsStatement *statement, const cha
 {
 	if (pfs_unlikely(!pfs_journal_text_is_fresh(session->arena, session->thread, *position)))
 		*position = write_text(session, text, length);
-	put_text(session, statement, *position, length);
+	pfs_statement_text_put(session, statement->record, *position, length);
 }
 
 void
@@ -502,12 +389,14 @@ pfs_statement_fail(PfsSession *session, PfsStatement *statement, uint32_t sqlsta
 	pfs_store(&record->message, (uint32_t) position);
 	pfs_store(&record->message_length, (uint32_t) length);
 	pfs_store(&record->used, record->used | PFS_RECORD_FAILED);
+	statement->plain = 0;
 }
 
 void
 pfs_statement_unlist(PfsStatement *statement)
 {
 	statement->recorded = false;
+	statement->plain = 0;
 	pfs_store(&statement->record->event_id, 0);
 }
 
@@ -515,7 +404,7 @@ PFS_HOT void
 pfs_statement_publish(PfsSession *session, PfsStatement *statement)
 {
 	if (statement->recorded)
-		pfs_store_release(&session->open_slots[statement->place], statement->slot);
+		pfs_statement_publish_here(session, statement);
 }
 
 bool
@@ -529,6 +418,7 @@ pfs_statement_refine(PfsSession *session, PfsStatement *statement, uint32_t clas
 		pfs_statement_drop(session, statement);
 		return false;
 	}
+	statement->plain = 0;
 	pfs_store(&record->class, (uint16_t) class);
 	pfs_store(&record->used, (record->used & ~PFS_RECORD_TIMED) |
 			  (pfs_load(&instrument->timed) ? PFS_RECORD_TIMED : 0));
@@ -562,6 +452,7 @@ pfs_statement_pause(PfsStatement *statement, PfsTicks now)
 	if (now > statement->since)
 		statement->spent += now - statement->since;
 	statement->paused_at = pfs_max(now, statement->record->start);
+	statement->plain = 0;
 	statement->since = 0;
 	turn_cpu(statement);
 }
@@ -569,8 +460,8 @@ pfs_statement_pause(PfsStatement *statement, PfsTicks now)
 /* --- the end --- */
 
 /* A cursor may outlive the statement that opened it: its parent is then the next one up. */
-static PFS_COLD void
-adopt_children(PfsSession *session, PfsStatement *statement)
+PFS_COLD void
+pfs_statement_adopt_children(PfsSession *session, PfsStatement *statement)
 {
 	PFS_EACH_OPEN(session, child)
 	{
@@ -589,7 +480,7 @@ release(PfsSession *session, PfsStatement *statement)
 	if (session->running == statement)
 		session->running = statement->parent;
 	if (pfs_unlikely(statement->children > 0))
-		adopt_children(session, statement);
+		pfs_statement_adopt_children(session, statement);
 	if (statement->parent != NULL)
 		statement->parent->children--;
 	if (pfs_unlikely(statement->newer != NULL))
@@ -599,7 +490,7 @@ release(PfsSession *session, PfsStatement *statement)
 	if (statement->older != NULL)
 		statement->older->newer = statement->newer;
 	if (pfs_likely(!statement->held))
-		let_go(session, statement);
+		pfs_statement_free(session, statement);
 }
 
 void
@@ -607,49 +498,21 @@ pfs_statement_let_go(PfsSession *session, PfsStatement *statement)
 {
 	statement->held = false;
 	if (!statement->in_use)
-		let_go(session, statement);
+		pfs_statement_free(session, statement);
 }
 
 void
 pfs_statement_drop(PfsSession *session, PfsStatement *statement)
 {
-	hide(session, statement);
+	pfs_statement_hide(session, statement);
 	statement->cpu = 0;
 	if (statement->recorded)
 		pfs_transaction_forget_parent(session, statement->record->event_id);
 	release(session, statement);
 }
 
-/*
- * The record joins those that have ended: its slot changes places with the oldest one.  A statement
- * without a slot is copied to that.
- */
-static inline void
-append(PfsSession *session, PfsStatement *statement)
-{
-	PfsThread  *thread = session->thread;
-	uint64_t	number = pfs_load(&thread->ended) + 1;
-	uint16_t   *place = &session->order[number & session->ring_mask];
-	uint32_t	oldest = pfs_load(place);
-
-	if (pfs_unlikely(oldest >= session->slots))
-		oldest = session->arena->sizes.statement_stack; /* damaged */
-	if (pfs_likely(statement->place >= 0))
-	{
-		pfs_store(place, statement->slot);
-		statement->slot = (uint16_t) oldest;
-		statement->record = session->records + oldest;
-	}
-	else
-		pfs_record_copy(session->records + oldest, statement->record);
-	pfs_store_release(&thread->ended, number);
-	hide(session, statement);
-	/* whatever is written to the slot of the oldest comes after its number is gone */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
-static PFS_COLD void
-hand_over_waits(PfsSession *session, PfsStatement *statement)
+PFS_COLD void
+pfs_statement_hand_over_waits(PfsSession *session, PfsStatement *statement)
 {
 	if (!pfs_enter_recording(session))
 		return;
@@ -673,7 +536,7 @@ end_without_row(PfsSession *session, const PfsStatement *statement)
 	if ((session->flags & PFS_RECORD_HISTORY) == 0 || session->busy || !pfs_enter_recording(session))
 		return false;
 	pfs_sum_record(session->arena, session->thread, statement->record, &session->statements_long);
-	hide(session, statement);
+	pfs_statement_hide(session, statement);
 	pfs_leave_recording(session);
 	return true;
 }
@@ -720,15 +583,15 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	pfs_store(&record->wait, pfs_unlikely((record->used & PFS_RECORD_TIMED) == 0) ? 0
 			  : pfs_max(wait, (PfsTicks) 1));
 	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
-	pfs_store(&record->epoch, epoch_of(changes));
+	pfs_store(&record->epoch, pfs_epoch_of(changes));
 	if (pfs_unlikely(((record->used ^ session->flags) & HISTORIES) != 0))
 		pfs_store(&record->used, (record->used & ~HISTORIES) | (session->flags & HISTORIES));
 	if (pfs_unlikely(statement->waits.used > 0))
-		hand_over_waits(session, statement);
+		pfs_statement_hand_over_waits(session, statement);
 	if (pfs_unlikely(record->digest == PFS_DIGEST_OTHERS) && record->query_id != 0 && !statement->silent)
 		pfs_lose(session->arena, PFS_LOSS_DIGEST);
 	if (pfs_likely(statement->recorded) || !end_without_row(session, statement))
-		append(session, statement);
+		pfs_statement_append(session, statement, statement->place >= 0);
 	release(session, statement);
 	if (pfs_unlikely(pfs_load(&thread->ended) - pfs_load(&thread->summed) >= PFS_UNSUMMED))
 		pfs_statement_sum(session);
@@ -758,10 +621,10 @@ pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wait)
 
 	if (!pfs_load(&instrument->enabled) || !pfs_enter_recording(session))
 		return;
-	pfs_sum_older(session->arena, thread, epoch_of(changes), &session->statements_long);
+	pfs_sum_older(session->arena, thread, pfs_epoch_of(changes), &session->statements_long);
 	cell = pfs_cell_at(session->arena, thread,
 					   (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL,
-					   PFS_FAMILY_STATEMENTS, class, sizeof(*cell), epoch_of(changes));
+					   PFS_FAMILY_STATEMENTS, class, sizeof(*cell), pfs_epoch_of(changes));
 	if (cell != NULL)
 	{
 		pfs_seq_write_begin(&cell->head.seq);

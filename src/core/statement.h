@@ -51,6 +51,7 @@ typedef struct PfsStatement
 	uint8_t		in_use;
 	uint8_t		recorded;		/* has an event id and a row in events_statements_current */
 	uint8_t		silent;			/* makes no record */
+	uint64_t	plain;			/* arena->changes for which it may end in the plain way, see statement_hot.h; 0 = not */
 
 	/* from here on open sets all to nothing; host_ is the host's, otherwise ignored here */
 	uint8_t		held;			/* the host still refers to it: it is not free when it has ended */
@@ -189,25 +190,27 @@ typedef struct PfsSession
 	PfsStatement *running;		/* innermost statement on stage */
 	PfsStatement *top;			/* the host's: top-level statement while none is running, or NULL */
 	PfsStatement *newest;		/* of the open ones */
-	bool		shows;			/* statements make rows */
-	bool		times_cpu;		/* and their processor time is taken */
-	bool		in_command;		/* the host's: the client's command has come, and is worked on */
-	bool		busy;			/* inside a recording function */
-	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
+	uint64_t	plain;			/* arena->changes for which a statement may begin in the plain way, see statement_hot.h; 0 = not */
 
 	PfsStatement *free;			/* with a place in the stack */
 	PfsStatementRecord *records;	/* of the journal, with order and open as there */
 	uint16_t   *order;
 	uint16_t   *open_slots;
 	uint64_t	oldest_text;	/* no open statement's text stands before this position */
-	uint64_t	slots_of;		/* thread id that all this belongs to */
 	PfsClaim	statement_ids;
+	bool		may_be_plain;	/* the host's: it has nothing against it */
+	bool		shows;			/* statements make rows */
+	bool		times_cpu;		/* and their processor time is taken */
+	bool		busy;			/* inside a recording function */
+	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
 
 	PfsRef		schema;			/* name of the present one, and ... */
 	uint32_t	role;			/* ... the present role: the host's, for statements that start */
 	uint32_t	slots;			/* of the journal, and ... */
 	uint16_t	ring_mask;		/* ... of its ring */
 	bool		rests;			/* the host's: what is waited for now is for no statement */
+	bool		in_command;		/* and: the client's command has come, and is worked on */
+	uint64_t	slots_of;		/* thread id that the journal belongs to */
 	uint64_t	promised_event; /* event id of the next top-level statement; 0 = none */
 	uint64_t	promised_statement; /* and its statement id; 0 = none */
 	PfsTransaction transaction;

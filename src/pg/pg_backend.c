@@ -42,8 +42,7 @@ static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
 /* Owner: this process; of the last attach attempt, so that a child does not inherit the answer. */
 static int	refused_pid = 0;
 
-/* What the session's schema and role were taken from. */
-static PFS_HOT_DATA const char *schema_path = NULL;
+PFS_HOT_DATA const char *pfs_pg_schema_path = NULL;
 static const char *program_seen = NULL;
 
 static void
@@ -58,6 +57,7 @@ pfs_pg_detach(int code, Datum arg)
 	pfs_pg_wait_detach();
 	pfs_pg_protocol_detach();
 	pfs_session.thread = NULL;
+	pfs_session.plain = 0;
 	pfs_pg_entry.gate = &not_known;
 	refused_pid = MyProcPid;
 	pfs_thread_detach(pfs_session.arena, thread, &pfs_session.statements_long);
@@ -142,7 +142,7 @@ attach(bool patient)
 
 	pfs_session.arena = pfs_arena;
 	memset(pfs_session.hot, 0, sizeof(pfs_session.hot));
-	pfs_session.decided = 0;
+	pfs_session.decided = pfs_session.plain = 0;
 	pfs_session.free = pfs_session.newest = NULL;
 	memset(&pfs_session.rows, 0, sizeof(pfs_session.rows));
 	info.hurried = !patient;
@@ -193,6 +193,8 @@ pfs_pg_attach(void)
 		return true;
 	attach_hooks();
 	pfs_pg_ready = true;
+	pfs_session.may_be_plain = !IsParallelWorker();
+	pfs_session.decided = 0;
 	pfs_pg_entry.gate = &pfs_arena->gate;
 	if (IsParallelWorker() && pfs_session.thread->parent_thread_id == 0 &&
 		MyProc->lockGroupLeader != NULL)
@@ -248,7 +250,7 @@ refresh_program(void)
 static void
 forget_schema(Datum arg, int cacheid, uint32 hashvalue)
 {
-	schema_path = NULL;
+	pfs_pg_schema_path = NULL;
 }
 
 static void
@@ -296,7 +298,7 @@ refresh_identity(void)
 	if (path->schemas != NIL)
 		name = get_namespace_name(linitial_oid(path->schemas));
 	pfs_session.schema = hold_schema(name);
-	schema_path = namespace_search_path;
+	pfs_pg_schema_path = namespace_search_path;
 	list_free(path->schemas);
 	pfree(path);
 	if (name != NULL)
@@ -306,7 +308,7 @@ refresh_identity(void)
 PFS_HOT void
 pfs_pg_refresh_identity(void)
 {
-	if (pfs_unlikely(schema_path != namespace_search_path || pfs_session.role != GetUserId()))
+	if (pfs_unlikely(pfs_pg_identity_changed()))
 		refresh_identity();
 }
 

@@ -155,11 +155,22 @@ begin_statement(const QueryDesc *queryDesc)
 	return NULL;
 }
 
-static PFS_HOT pg_noinline void
-start(QueryDesc *queryDesc, int eflags)
+/* Back from ExecutorStart, the statement has left the stage. */
+static pg_attribute_always_inline void
+attach(QueryDesc *queryDesc, PfsStatement *statement)
+{
+	PfsPgQuery *query = pfs_pg_query_attach(queryDesc, statement);
+
+	if (pfs_unlikely(query == NULL))
+		end_unattached(statement);
+	else if (pfs_unlikely(statement->host_watches))
+		pfs_pg_plan_start(query);
+}
+
+static pg_noinline void
+start_any(QueryDesc *queryDesc, int eflags)
 {
 	PfsStatement *statement = begin_statement(queryDesc);
-	PfsPgQuery *query;
 	uint64		id;
 
 	if (pfs_unlikely(statement == NULL))
@@ -177,14 +188,46 @@ start(QueryDesc *queryDesc, int eflags)
 		return;
 	}
 	pfs_pg_leave(statement);
-	query = pfs_pg_query_attach(queryDesc, statement);
 	if (pfs_unlikely(statement->record->level > 0) && queryDesc->dest != NULL &&
 		pfs_unlikely(queryDesc->dest->mydest == DestNone))
 		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);	/* of a cursor that may lie there */
-	if (pfs_unlikely(query == NULL))
-		end_unattached(statement);
-	else if (statement->host_watches)
-		pfs_pg_plan_start(query);
+	attach(queryDesc, statement);
+}
+
+/* The plain way ended elsewhere: what the statement's start has run has ended it, or left others on stage. */
+static PFS_COLD void
+start_left(QueryDesc *queryDesc, PfsStatement *statement, uint64 id)
+{
+	if (!pfs_pg_is_still(statement, id))
+	{
+		attach_only(queryDesc);
+		return;
+	}
+	pfs_pg_leave(statement);
+	attach(queryDesc, statement);
+}
+
+static PFS_HOT pg_noinline void
+start(QueryDesc *queryDesc, int eflags)
+{
+	PfsStatement *statement = pfs_pg_begin_plain(queryDesc);
+	uint64		id;
+
+	if (pfs_unlikely(statement == NULL))
+	{
+		start_any(queryDesc, eflags);
+		return;
+	}
+	id = statement->record->statement_id;
+	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
+	if (pfs_unlikely(pfs_session.running != statement || statement->record->statement_id != id))
+	{
+		start_left(queryDesc, statement, id);
+		return;
+	}
+	statement->host_in_call = false;
+	pfs_session.running = NULL;
+	attach(queryDesc, statement);
 }
 
 static PFS_PG_ENTRY void

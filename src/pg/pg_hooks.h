@@ -10,6 +10,8 @@
 
 #include "core/statement.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
+#include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "executor/executor.h"
 #include "tcop/utility.h"
@@ -71,6 +73,15 @@ extern bool pfs_pg_has_client;
 
 /* Schema and role of the session for statements that begin now: as cheap as can be while they stay. */
 extern void pfs_pg_refresh_identity(void);
+
+/* What the schema was taken from; NULL = to be asked for. */
+extern const char *pfs_pg_schema_path;
+
+static inline bool
+pfs_pg_identity_changed(void)
+{
+	return pfs_pg_schema_path != namespace_search_path || pfs_session.role != GetUserId();
+}
 
 /* The program's name, once a transaction. */
 extern void pfs_pg_refresh_program(void);

@@ -330,11 +330,13 @@ list_counters(const Shape *shape, PfsPgTemplate *template)
 	};
 
 	StaticAssertStmt(lengthof(all) <= PFS_PG_SHAPE_COUNTERS, "room for all");
+	StaticAssertStmt(PFS_COUNTER_NO_INDEX_USED < PFS_COUNTERS_KEPT, "records keep them");
 	for (size_t i = 0; i < lengthof(all); i++)
 		if (all[i].value != 0)
 		{
 			template->shape[template->counters].counter = all[i].counter;
 			template->shape[template->counters++].value = all[i].value;
+			template->shared.used |= 1u << all[i].counter;
 		}
 }
 

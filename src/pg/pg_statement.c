@@ -10,6 +10,7 @@
 
 #include "access/xact.h"
 #include "commands/extension.h"
+#include "core/statement_hot.h"
 #include "miscadmin.h"
 #include "pg/pg_arena.h"
 #include "pg/pg_command.h"
@@ -272,6 +273,18 @@ take_up(PfsStatement *statement)
 	statement->host_flags = 0;
 }
 
+/* What the plan tells of its statement; before that is shown. */
+static pg_attribute_always_inline void
+describe(PfsStatement *statement, PfsStatementRecord *record, const PfsPgTemplate *template)
+{
+	statement->host_watches = template->sorts;
+	statement->host_returns = template->returns_rows;
+	statement->host_changes = template->changes_rows;
+	pfs_pg_usage_start(statement);
+	for (int i = 0; i < template->counters; i++)	/* "used" is in the template */
+		pfs_store(&record->counter[template->shape[i].counter], (uint64) template->shape[i].value);
+}
+
 PFS_HOT PfsStatement *
 pfs_pg_begin_query(const QueryDesc *desc)
 {
@@ -282,27 +295,57 @@ pfs_pg_begin_query(const QueryDesc *desc)
 	template = pfs_pg_template(desc);
 	statement = planned_statement(template->shared.query_id);
 	if (statement != NULL)
-		take_up(statement);
-	else
 	{
-		statement = open_statement(&template->shared, template->silent, 0);
-		if (pfs_unlikely(statement == NULL))
-			return NULL;
-		if (pfs_likely(template->text_length > 0 &&
-					   (statement->parent == NULL || (statement->parent->host_flags & PFS_PG_OWN_QUERY) == 0)))
-			pfs_statement_text_refer(&pfs_session, statement, desc->sourceText + template->text_offset,
-									 template->text_length, &template->text);
-		else
-			set_text(statement, desc->sourceText, desc->plannedstmt->stmt_location,
-					 desc->plannedstmt->stmt_len);
-		pfs_statement_publish(&pfs_session, statement);
+		take_up(statement);
+		describe(statement, statement->record, template);
+		pfs_store(&statement->record->used, statement->record->used | (template->shared.used & PFS_USED_MASK));
+		return statement;
 	}
-	statement->host_watches = template->sorts;
-	pfs_pg_usage_start(statement);
-	statement->host_returns = template->returns_rows;
-	statement->host_changes = template->changes_rows;
-	for (int i = 0; i < template->counters; i++)
-		pfs_statement_set(statement, template->shape[i].counter, template->shape[i].value);
+	statement = open_statement(&template->shared, template->silent, 0);
+	if (pfs_unlikely(statement == NULL))
+		return NULL;
+	if (pfs_likely(template->text_length > 0 &&
+				   (statement->parent == NULL || (statement->parent->host_flags & PFS_PG_OWN_QUERY) == 0)))
+		pfs_statement_text_refer(&pfs_session, statement, desc->sourceText + template->text_offset,
+								 template->text_length, &template->text);
+	else
+		set_text(statement, desc->sourceText, desc->plannedstmt->stmt_location,
+				 desc->plannedstmt->stmt_len);
+	describe(statement, statement->record, template);
+	pfs_statement_publish(&pfs_session, statement);
+	return statement;
+}
+
+/*
+ * By far the most begin so: the client's, of a cached plan, nothing is out of the ordinary.  The result is what
+ * pfs_pg_begin_query would have made, on stage already.  NULL: it is another one, nothing was done.
+ */
+PFS_HOT PfsStatement *
+pfs_pg_begin_plain(const QueryDesc *desc)
+{
+	PfsPgTemplate *template = pfs_pg_template_place(desc->plannedstmt);
+	PfsTicks	start = pfs_pg_command.since;
+	PfsStatement *statement;
+	PfsStatementRecord *record;
+
+	if (template->plan != desc->plannedstmt || pfs_session.plain == 0 || template->plain != pfs_session.plain ||
+		pfs_session.plain != pfs_load_acquire(&pfs_session.arena->changes) ||
+		((uintptr_t) pfs_session.running | (uintptr_t) pfs_session.top | (uintptr_t) planned_nested) != 0 ||
+		start == 0 || pfs_pg_idle || pfs_session.free == NULL || pfs_pg_identity_changed() ||
+		!pfs_journal_text_is_fresh(pfs_session.arena, pfs_session.thread, template->text))
+		return NULL;
+	statement = pfs_statement_begin_here(&pfs_session, &template->shared, false, NULL, start, true);
+	pfs_session.top = pfs_session.running = statement;
+	pfs_pg_command_forget_analysed();
+	statement->host_level = statement->host_enter_level = pfs_pg_nest_level;
+	statement->host_state = PFS_PG_RUNNING;
+	statement->host_in_call = true;
+	record = statement->record;
+	pfs_statement_text_put(&pfs_session, record, template->text, template->text_length);
+	describe(statement, record, template);
+	if (pfs_unlikely(!pfs_session.transaction.open))
+		pfs_pg_transaction_begin(start);
+	pfs_statement_publish_here(&pfs_session, statement);
 	return statement;
 }
 
@@ -363,14 +406,25 @@ pfs_pg_begin_planning(PfsPgSource *source)
 /* --- end --- */
 
 static inline void
-store_rows(PfsStatement *statement)
+store_rows(const PfsStatement *statement)
 {
-	if (statement->host_rows == 0)
+	PfsStatementRecord *record = statement->record;
+	uint64		rows = statement->host_rows;
+	uint32		used = record->used;
+
+	if (rows == 0)
 		return;
 	if (statement->host_changes)
-		pfs_statement_set(statement, PFS_COUNTER_ROWS_AFFECTED, statement->host_rows);
+	{
+		pfs_store(&record->counter[PFS_COUNTER_ROWS_AFFECTED], rows);
+		used |= 1u << PFS_COUNTER_ROWS_AFFECTED;
+	}
 	if (statement->host_returns)
-		pfs_statement_set(statement, PFS_COUNTER_ROWS_SENT, statement->host_rows);
+	{
+		pfs_store(&record->counter[PFS_COUNTER_ROWS_SENT], rows);
+		used |= 1u << PFS_COUNTER_ROWS_SENT;
+	}
+	pfs_store(&record->used, used);
 }
 
 /*
@@ -428,8 +482,8 @@ note_failure(PfsStatement *statement, int sqlstate, const char *message)
 	pfs_pg_usage_end(statement);
 }
 
-PFS_HOT void
-pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
+static pg_noinline void
+end_any(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
 {
 	pfs_pg_wait_settle();
 	if (pfs_unlikely(sqlstate != 0))
@@ -437,6 +491,23 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	else if (pfs_unlikely(statement->record->epoch != pfs_load(&pfs_arena->reset_now)))
 		find_digest_again(statement);
 	close_statement(statement, end);
+}
+
+/* As it began: most end in the plain way. */
+PFS_HOT void
+pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
+{
+	if (pfs_unlikely(!pfs_statement_is_plain(&pfs_session, statement) || sqlstate != 0 ||
+					 pfs_session.running != NULL || pfs_session.top != statement || pfs_pg_wait_unsettled))
+	{
+		end_any(statement, end, sqlstate, message);
+		return;
+	}
+	store_rows(statement);
+	if (statement->host_query != NULL)
+		pfs_pg_query_part(statement->host_query);
+	pfs_session.top = NULL;
+	pfs_pg_command_time_spent(pfs_statement_end_plain(&pfs_session, statement, end));
 }
 
 /* Nothing is allocated or looked up here: the memory of a portal may just be given back. */

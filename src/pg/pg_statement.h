@@ -47,6 +47,9 @@ extern void pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now)
 extern PfsStatement *pfs_pg_begin_query(const QueryDesc *desc);
 extern PfsStatement *pfs_pg_begin(PfsPgSource *source);
 
+/* The same in the plain way, entered already; NULL: it is not to be had. */
+extern PfsStatement *pfs_pg_begin_plain(const QueryDesc *desc);
+
 /* Statements are not wanted, but maybe their transaction is. */
 extern void pfs_pg_begin_nothing(void);
 

@@ -15,8 +15,6 @@
 #include "pg/pg_text.h"
 #include "utils/memutils.h"
 
-#define TEMPLATES 128			/* power of two */
-
 /* Of the plan's memory, one for each plan in it. */
 typedef struct PfsPgPlanGone
 {
@@ -25,8 +23,7 @@ typedef struct PfsPgPlanGone
 	PfsPgTemplate *place;		/* NULL: another plan has it now */
 } PfsPgPlanGone;
 
-/* Owner: this process. */
-static PfsPgTemplate templates[TEMPLATES];
+PfsPgTemplate pfs_pg_templates[PFS_PG_TEMPLATES];
 
 static void
 plan_gone(void *arg)
@@ -103,6 +100,9 @@ fill(PfsPgTemplate *template, const QueryDesc *desc)
 		template->text = pfs_load(&pfs_session.thread->text_next) - pfs_arena->journal_texts;
 	}
 	pfs_pg_shape(plan, template);
+	template->plain = template->silent || template->text_length == 0 ||
+		template->shared.digest == PFS_DIGEST_OTHERS || (template->shared.used & PFS_RECORD_TIMED) == 0 ? 0
+		: template->decided;
 	template->plan = plan;
 }
 
@@ -111,7 +111,7 @@ pfs_pg_template(const QueryDesc *desc)
 {
 	static PfsPgTemplate once;
 	const PlannedStmt *plan = desc->plannedstmt;
-	PfsPgTemplate *place = &templates[pfs_hash64((uint64) (uintptr_t) plan) & (TEMPLATES - 1)];
+	PfsPgTemplate *place = pfs_pg_template_place(plan);
 
 	if (pfs_likely(place->plan == plan && place->decided == pfs_session_decided(&pfs_session)))
 		return place;

@@ -21,6 +21,7 @@ typedef struct PfsPgTemplate
 	uint32		text_offset;	/* in the query's source, without white space ... */
 	uint32		text_length;	/* ... as much as is kept; 0 = to be asked each time */
 	uint64		text;			/* where it was written last */
+	uint64		plain;			/* as "decided", if its statements may begin in the plain way; 0 = not */
 	uint8		silent;			/* the class is off */
 	uint8		returns_rows;
 	uint8		changes_rows;
@@ -37,6 +38,19 @@ typedef struct PfsPgTemplate
 
 /* Good until the next call. */
 extern PfsPgTemplate *pfs_pg_template(const QueryDesc *desc);
+
+/* Owner: this process. */
+#define PFS_PG_TEMPLATES 128	/* power of two */
+extern PfsPgTemplate pfs_pg_templates[PFS_PG_TEMPLATES];
+
+/* Where a plan's template is, if it has one. */
+static inline PfsPgTemplate *
+pfs_pg_template_place(const PlannedStmt *plan)
+{
+	return &pfs_pg_templates[((uintptr_t) plan * UINT64_C(0x9E3779B97F4A7C15)) >> 57];
+}
+
+StaticAssertDecl(PFS_PG_TEMPLATES == 1 << (64 - 57), "the highest bits");
 
 /* pg_plan.c: fills in what the plan's shape tells. */
 extern void pfs_pg_shape(const PlannedStmt *plan, PfsPgTemplate *template);
