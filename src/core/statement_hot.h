@@ -118,8 +118,9 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, bool 
 	pfs_store(&record->statement_id, pfs_statement_take_id(session, parent == NULL));
 	memcpy(&record->query_id, template, sizeof(*template));
 	memcpy(&record->schema, &session->schema, sizeof(record->schema) + sizeof(record->role));
-	pfs_store(&record->text_length, 0);
-	if (plain)
+	if (!plain)
+		pfs_store(&record->text_length, 0);
+	else
 	{
 		/* the transaction is its parent, if there is one */
 		pfs_store(&record->nesting_event_id, transaction->event_id);

@@ -325,8 +325,20 @@ run_unrecorded(Stage *stage, PFS_EXECUTOR_RUN_PARAMETERS)
 	end_relations(stage);
 }
 
-static PFS_HOT pg_noinline void
-run(PFS_EXECUTOR_RUN_PARAMETERS)
+/* Back from the executor: time between the runs of a cursor does not belong to its statement. */
+static pg_attribute_always_inline void
+note_rows(PfsStatement *statement, const QueryDesc *queryDesc, uint64 count, bool is_top)
+{
+	statement->host_rows += queryDesc->estate->es_processed;
+	statement->host_broken = false; /* the error was a warning, or was caught */
+	if (queryDesc->dest->mydest == DestRemoteExecute)
+		pfs_pg_command.extended = true;
+	if (pfs_unlikely(!pfs_pg_has_client || !is_top) && count != 0 && queryDesc->estate->es_processed >= count)
+		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
+}
+
+static pg_noinline void
+run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	Stage		stage;
 	PfsStatement *statement;
@@ -335,7 +347,7 @@ run(PFS_EXECUTOR_RUN_PARAMETERS)
 	find_stage(&stage, queryDesc);
 	statement = stage.statement;
 	note_execution(statement);
-	if (pfs_unlikely(statement == NULL))
+	if (statement == NULL)
 	{
 		run_unrecorded(&stage, PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
@@ -350,16 +362,38 @@ run(PFS_EXECUTOR_RUN_PARAMETERS)
 	if (aside)
 		pfs_pg_protocol_back();
 	pfs_relations_end(&stage.query->relations);
-	if (pfs_unlikely(!leave_stage(&stage)))
+	if (leave_stage(&stage))
+		note_rows(statement, queryDesc, count, statement->record->level == 0);
+}
+
+/* The client's statement that has begun last, and runs: the same with less to ask. */
+static PFS_HOT pg_noinline void
+run(PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	PfsStatement *statement = pfs_session.top;
+	PfsPgQuery *query;
+	ErrorContextCallback guard;
+	bool		aside;
+
+	if (pfs_unlikely(statement == NULL || statement->host_state != PFS_PG_RUNNING || pfs_session.running != NULL ||
+					 (query = statement->host_query) == NULL || query->estate != queryDesc->estate))
+	{
+		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
-	statement->host_rows += queryDesc->estate->es_processed;
-	statement->host_broken = false; /* the error was a warning, or was caught */
-	if (queryDesc->dest->mydest == DestRemoteExecute)
-		pfs_pg_command.extended = true;
-	/* time between the runs of a cursor does not belong to its statement */
-	if (pfs_unlikely(count != 0 && queryDesc->estate->es_processed >= count) &&
-		(statement->record->level > 0 || !pfs_pg_has_client))
-		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
+	}
+	pfs_pg_error_guard(&guard);
+	pfs_pg_enter(statement);
+	aside = pfs_pg_protocol_aside();
+	pfs_relations_begin(&query->relations);
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	if (pfs_likely(aside))
+		pfs_pg_protocol_back();
+	pfs_relations_end(&query->relations);
+	pfs_pg_error_unguard(&guard);
+	if (pfs_unlikely(query->statement != statement))
+		return;
+	pfs_pg_leave(statement);
+	note_rows(statement, queryDesc, count, true);
 }
 
 static PFS_PG_ENTRY void
@@ -420,8 +454,8 @@ bill_worker(const PlannedStmt *plan)
 		pfs_wait_bill(&pfs_session, digest, generation);
 }
 
-static PFS_HOT pg_noinline void
-end(QueryDesc *queryDesc)
+static pg_noinline void
+end_any(QueryDesc *queryDesc)
 {
 	Stage		stage;
 	uint64		id = 0;
@@ -439,6 +473,21 @@ end(QueryDesc *queryDesc)
 	pfs_pg_entry.ExecutorEnd(queryDesc);
 	if (stage.statement != NULL && pfs_pg_is_still(stage.statement, id))
 		pfs_pg_executed(stage.statement);
+}
+
+/* Most often the statement has ended, when the client was told that its command is complete. */
+static PFS_HOT pg_noinline void
+end(QueryDesc *queryDesc)
+{
+	PfsPgQuery *query = pfs_pg_query(queryDesc);
+
+	if (pfs_unlikely(query == NULL || query->statement != NULL || !pfs_session.may_be_plain))
+	{
+		end_any(queryDesc);
+		return;
+	}
+	pfs_pg_query_end(query);
+	pfs_pg_entry.ExecutorEnd(queryDesc);
 }
 
 static PFS_PG_ENTRY void

@@ -323,29 +323,33 @@ pfs_pg_begin_query(const QueryDesc *desc)
 PFS_HOT PfsStatement *
 pfs_pg_begin_plain(const QueryDesc *desc)
 {
+	PfsSession *session = pfs_pg_session();
 	PfsPgTemplate *template = pfs_pg_template_place(desc->plannedstmt);
-	PfsTicks	start = pfs_pg_command.since;
+	PfsTicks	start;
 	PfsStatement *statement;
 	PfsStatementRecord *record;
 
-	if (template->plan != desc->plannedstmt || pfs_session.plain == 0 || template->plain != pfs_session.plain ||
-		pfs_session.plain != pfs_load_acquire(&pfs_session.arena->changes) ||
-		((uintptr_t) pfs_session.running | (uintptr_t) pfs_session.top | (uintptr_t) planned_nested) != 0 ||
-		start == 0 || pfs_pg_idle || pfs_session.free == NULL || pfs_pg_identity_changed() ||
-		!pfs_journal_text_is_fresh(pfs_session.arena, pfs_session.thread, template->text))
+	__asm__("" : "+r"(template));	/* keep it in a register */
+	start = pfs_pg_command.since;
+	if (pfs_pg_identity_changed() || session->plain == 0 || template->plain != session->plain ||
+		template->plan != desc->plannedstmt ||
+		session->plain != pfs_load_acquire(&session->arena->changes) ||
+		((uintptr_t) session->running | (uintptr_t) session->top | (uintptr_t) planned_nested) != 0 ||
+		start == 0 || pfs_pg_idle || session->free == NULL ||
+		!pfs_journal_text_is_fresh(session->arena, session->thread, template->text))
 		return NULL;
-	statement = pfs_statement_begin_here(&pfs_session, &template->shared, false, NULL, start, true);
-	pfs_session.top = pfs_session.running = statement;
+	statement = pfs_statement_begin_here(session, &template->shared, false, NULL, start, true);
+	session->top = session->running = statement;
 	pfs_pg_command_forget_analysed();
 	statement->host_level = statement->host_enter_level = pfs_pg_nest_level;
 	statement->host_state = PFS_PG_RUNNING;
 	statement->host_in_call = true;
 	record = statement->record;
-	pfs_statement_text_put(&pfs_session, record, template->text, template->text_length);
+	pfs_statement_text_put(session, record, template->text, template->text_length);
 	describe(statement, record, template);
-	if (pfs_unlikely(!pfs_session.transaction.open))
+	if (pfs_unlikely(!session->transaction.open))
 		pfs_pg_transaction_begin(start);
-	pfs_statement_publish_here(&pfs_session, statement);
+	pfs_statement_publish_here(session, statement);
 	return statement;
 }
 
@@ -497,8 +501,10 @@ end_any(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message
 PFS_HOT void
 pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
 {
-	if (pfs_unlikely(!pfs_statement_is_plain(&pfs_session, statement) || sqlstate != 0 ||
-					 pfs_session.running != NULL || pfs_session.top != statement || pfs_pg_wait_unsettled))
+	PfsSession *session = pfs_pg_session();
+
+	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
+					 session->running != NULL || session->top != statement || pfs_pg_wait_unsettled))
 	{
 		end_any(statement, end, sqlstate, message);
 		return;
@@ -506,8 +512,8 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	store_rows(statement);
 	if (statement->host_query != NULL)
 		pfs_pg_query_part(statement->host_query);
-	pfs_session.top = NULL;
-	pfs_pg_command_time_spent(pfs_statement_end_plain(&pfs_session, statement, end));
+	session->top = NULL;
+	pfs_pg_command_time_spent(pfs_statement_end_plain(session, statement, end));
 }
 
 /* Nothing is allocated or looked up here: the memory of a portal may just be given back. */
