@@ -344,8 +344,8 @@ merge_cell(PfsArena *arena, PfsDigest *digest, const PfsDigestCell *cell)
 	if (cell->histogram_generation != pfs_load(&arena->digest_histogram_generation))
 		return;
 	for (unsigned i = 0; i < PFS_CELL_BUCKETS; i++)
-		if (cell->count[i] != 0)
-			add_to_histogram(arena, digest, pfs_cell_bucket(cell, i), cell->count[i]);
+		if (pfs_cell_bucket_count(cell, i) != 0)
+			add_to_histogram(arena, digest, pfs_cell_bucket(cell, i), pfs_cell_bucket_count(cell, i));
 }
 
 static bool
@@ -386,12 +386,12 @@ pfs_digest_flush_bucket(PfsArena *arena, PfsDigestCell *cell, unsigned place)
 {
 	PfsDigest  *digest = pfs_digest(arena, cell->digest);
 
-	if (pfs_load(&cell->count[place]) == 0)
+	if (pfs_cell_bucket_count(cell, place) == 0)
 		return;
 	if (pfs_digest_pin(arena, digest, cell->head.use))
-		add_to_histogram(arena, digest, pfs_cell_bucket(cell, place), cell->count[place]);
+		add_to_histogram(arena, digest, pfs_cell_bucket(cell, place), pfs_cell_bucket_count(cell, place));
 	pfs_digest_unpin(digest);
-	pfs_store(&cell->count[place], 0);
+	pfs_store(&cell->bucket[place], 0);
 }
 
 void
@@ -486,7 +486,7 @@ pfs_digest_open(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *re
 	histograms = pfs_load(&arena->digest_histogram_generation);
 	if (pfs_unlikely(pfs_load(&cell->histogram_generation) != histograms))
 	{
-		pfs_zero_words(cell->count, sizeof(cell->count));
+		pfs_zero_words(cell->bucket, sizeof(cell->bucket));
 		pfs_store(&cell->histogram_generation, histograms);
 	}
 }

@@ -14,6 +14,7 @@
 #define PFS_DIGEST_H
 
 #include "core/cell_cache.h"
+#include "core/histogram.h"
 #include "core/journal.h"
 
 #define PFS_DIGEST_NONE 0		/* no digest: consumer off */
@@ -62,9 +63,13 @@ typedef struct PfsDigestCell
 	PfsTicks	last_seen;
 	PfsTicks	sample_wait;	/* a statement no longer than this, ending before sample_due, is no */
 	PfsTicks	sample_due;		/* news for the row's sample: saves a look at the shared row */
-	uint8_t		turn[PFS_CELL_BUCKETS]; /* the bucket in a place is turn * PFS_CELL_BUCKETS + place */
-	uint16_t	count[PFS_CELL_BUCKETS];
+	uint16_t	bucket[PFS_CELL_BUCKETS];	/* turn and count: it is bucket turn * PFS_CELL_BUCKETS + place */
 } PfsDigestCell;
+
+#define PFS_CELL_TURN 12		/* bits of the count; the turn is above */
+#define PFS_CELL_COUNT_MAX ((1 << PFS_CELL_TURN) - 1)
+
+_Static_assert((PFS_BUCKETS - 1) / PFS_CELL_BUCKETS <= UINT16_MAX >> PFS_CELL_TURN, "there is room for each turn");
 
 extern const PfsCacheKind pfs_digest_cells;
 
@@ -81,7 +86,13 @@ pfs_digest_hash(uint64_t query_id)
 static inline unsigned
 pfs_cell_bucket(const PfsDigestCell *cell, unsigned place)
 {
-	return pfs_load(&cell->turn[place]) * PFS_CELL_BUCKETS + place;
+	return (pfs_load(&cell->bucket[place]) >> PFS_CELL_TURN) * PFS_CELL_BUCKETS + place;
+}
+
+static inline unsigned
+pfs_cell_bucket_count(const PfsDigestCell *cell, unsigned place)
+{
+	return pfs_load(&cell->bucket[place]) & PFS_CELL_COUNT_MAX;
 }
 
 static inline PfsDigest *
@@ -148,14 +159,14 @@ static inline void
 pfs_digest_count(PfsArena *arena, PfsDigestCell *cell, unsigned bucket)
 {
 	unsigned	place = bucket % PFS_CELL_BUCKETS;
-	uint8_t		turn = (uint8_t) (bucket / PFS_CELL_BUCKETS);
+	uint16_t	none = (uint16_t) (bucket / PFS_CELL_BUCKETS << PFS_CELL_TURN);	/* of this bucket */
 
-	if (pfs_unlikely(pfs_load(&cell->turn[place]) != turn || pfs_load(&cell->count[place]) == UINT16_MAX))
+	if (pfs_unlikely((uint16_t) (pfs_load(&cell->bucket[place]) - none) >= PFS_CELL_COUNT_MAX))
 	{
 		pfs_digest_flush_bucket(arena, cell, place);
-		pfs_store(&cell->turn[place], turn);
+		pfs_store(&cell->bucket[place], none);
 	}
-	pfs_store(&cell->count[place], (uint16_t) (pfs_load(&cell->count[place]) + 1));
+	pfs_add(&cell->bucket[place], 1);
 }
 
 /* Would this statement's text replace the row's sample?  Kept in the cell until it would. */

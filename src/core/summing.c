@@ -45,26 +45,29 @@ kind_of(const PfsStatementRecord *record)
 	return word & mask;
 }
 
-/* Where records of one kind, one after the other, are added: the cells are open for writing meanwhile. */
+/*
+ * Where records of one kind, one after the other, are added: the cells are open for writing meanwhile.  What is the
+ * same for all of the kind stands in "like", most often where the session remembers it.
+ */
 typedef struct Run
 {
-	uint64_t	query_id;
-	uint64_t	digest;			/* of digest_of ... */
-	uint64_t	kind;			/* ... and kind_of */
-	uint64_t	epoch;
+	const PfsSumHot *like;
 	uint64_t	first;			/* number of the first record, 0 = not in the journal */
 	PfsStatementCell *cell;		/* of the class */
+	PfsDigestCell *digest_cell;
 	uint64_t   *histogram;		/* the thread's; NULL: not timed */
 	bool		digest_histogram;
+	bool		remembered;		/* "of_digest" is not used: nothing of it is out of the ordinary */
+	PfsSumHot	own;
 	PfsDigestRun of_digest;
 	PfsStatementCell nowhere;
 } Run;
 
 static inline bool
-goes_with(const Run *run, const PfsStatementRecord *record)
+is_like(const PfsSumHot *like, const PfsStatementRecord *record)
 {
-	return record->query_id == run->query_id && digest_of(record) == run->digest &&
-		kind_of(record) == run->kind && record->epoch == run->epoch;
+	return record->query_id == like->query_id && digest_of(record) == like->digest &&
+		kind_of(record) == like->kind && record->epoch == like->epoch;
 }
 
 /* There is no room for a cell: the first one has been counted. */
@@ -76,18 +79,13 @@ no_cell(Run *run)
 }
 
 /* Remembers the cells, if a later run of the same kind may take them without a further look. */
-static PFS_COLD void
+static inline void
 remember_run(const Run *run, PfsSumHot *hot)
 {
-	hot->digest = 0;
-	if (run->cell == &run->nowhere || run->of_digest.cell == &run->of_digest.aside || run->of_digest.lost ||
-		!run->of_digest.samples || run->histogram == NULL || !run->digest_histogram)
-		return;
-	*hot = (PfsSumHot)
-	{
-		.query_id = run->query_id,.digest = run->digest,.kind = run->kind,.epoch = run->epoch,
-			.cell = run->cell,.digest_cell = run->of_digest.cell
-	};
+	hot->cell = NULL;
+	if (run->cell != &run->nowhere && run->digest_cell != &run->of_digest.aside && !run->of_digest.lost &&
+		run->of_digest.samples && run->histogram != NULL && run->digest_histogram)
+		*hot = run->own;
 }
 
 /*
@@ -95,89 +93,95 @@ remember_run(const Run *run, PfsSumHot *hot)
  * thread's as long as it lives.
  */
 static inline bool
-is_hot(const PfsArena *arena, const PfsSumHot *hot, const Run *run)
+is_hot(const PfsArena *arena, const PfsSumHot *hot, const PfsStatementRecord *record)
 {
 	const PfsDigestCell *cell = hot->digest_cell;
 
-	return hot->query_id == run->query_id && hot->digest == run->digest && hot->kind == run->kind &&
-		hot->epoch == run->epoch && hot->digest != 0 && run->epoch == pfs_load_acquire(&arena->reset_now) &&
-		pfs_load(&cell->head.key) == run->query_id && pfs_load(&cell->head.use) == (uint32_t) (run->digest >> 32) &&
-		pfs_load(&cell->head.epoch) == run->epoch;
+	return hot->cell != NULL && is_like(hot, record) && hot->epoch == pfs_load_acquire(&arena->reset_now) &&
+		pfs_load(&cell->head.key) == hot->query_id && pfs_load(&cell->head.use) == record->digest_generation &&
+		pfs_load(&cell->head.epoch) == hot->epoch;
 }
 
 static PFS_COLD void
-find_cells(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record)
+find_cells(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, PfsSumHot *hot)
 {
 	uint32_t	class = record->class < arena->sizes.statement_classes ? record->class : 0;
 	PfsScope	scope = (record->used & PFS_RECORD_GLOBAL) != 0 ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD;
 	PfsStatementCell *cell = pfs_cell_at(arena, thread, scope, PFS_FAMILY_STATEMENTS, class,
 										 sizeof(*cell), record->epoch);
 
-	if (pfs_unlikely(cell == NULL))
-		cell = no_cell(run);
-	run->cell = cell;
+	run->cell = pfs_likely(cell != NULL) ? cell : no_cell(run);
 	pfs_digest_open(arena, thread, record, &run->of_digest);
-	pfs_seq_write_begin(&cell->head.seq);
-	run->histogram = NULL;
-	if (pfs_unlikely((record->used & PFS_RECORD_TIMED) == 0))
-		return;
-	pfs_seq_write_begin(&thread->histogram_seq);
-	run->histogram = pfs_histogram_cell(arena, thread, record->epoch);
-	run->digest_histogram = run->of_digest.row != PFS_DIGEST_NONE &&
-		record->epoch >= pfs_load(&arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]);
-}
-
-static inline void
-begin_run(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, uint64_t number,
-		  PfsSumHot *hot)
-{
-	run->query_id = record->query_id;
-	run->first = number;
-	run->digest = digest_of(record);
-	run->kind = kind_of(record);
-	run->epoch = record->epoch;
-	if (pfs_likely(hot != NULL && is_hot(arena, hot, run)))
+	run->digest_cell = run->of_digest.cell;
+	run->remembered = false;
+	run->own = (PfsSumHot)
 	{
-		run->cell = hot->cell;
-		run->of_digest.cell = hot->digest_cell;
-		run->of_digest.row = record->digest;
-		run->of_digest.samples = true;
-		run->of_digest.lost = false;
-		run->histogram = thread->histogram;
-		run->digest_histogram = true;
-		pfs_seq_write_begin(&run->of_digest.cell->head.seq);
-		pfs_seq_write_begin(&run->cell->head.seq);
+		.query_id = record->query_id,.digest = digest_of(record),.kind = kind_of(record),.epoch = record->epoch,
+			.cell = run->cell,.digest_cell = run->digest_cell
+	};
+	run->like = &run->own;
+	pfs_seq_write_begin(&run->cell->head.seq);
+	run->histogram = NULL;
+	if (pfs_likely((record->used & PFS_RECORD_TIMED) != 0))
+	{
 		pfs_seq_write_begin(&thread->histogram_seq);
-		return;
+		run->histogram = pfs_histogram_cell(arena, thread, record->epoch);
+		run->digest_histogram = run->of_digest.row != PFS_DIGEST_NONE &&
+			record->epoch >= pfs_load(&arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]);
 	}
-	find_cells(arena, thread, run, record);
 	if (hot != NULL)
 		remember_run(run, hot);
 }
 
-static inline PfsSumHot *
-hot_of(PfsLongClaims *memory, const PfsStatementRecord *record)
+static inline void
+begin_run(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, uint64_t number,
+		  PfsLongClaims *memory)
 {
-	return memory == NULL ? NULL : &memory->hot[record->digest & (PFS_SUMS_HOT - 1)];
+	PfsSumHot  *hot = memory == NULL ? NULL : &memory->hot[record->digest & (PFS_SUMS_HOT - 1)];
+
+	run->first = number;
+	if (pfs_unlikely(hot == NULL || !is_hot(arena, hot, record)))
+	{
+		find_cells(arena, thread, run, record, hot);
+		return;
+	}
+	run->like = hot;
+	run->cell = hot->cell;
+	run->digest_cell = hot->digest_cell;
+	run->histogram = thread->histogram;
+	run->digest_histogram = run->remembered = true;
+	pfs_seq_write_begin(&run->digest_cell->head.seq);
+	pfs_seq_write_begin(&run->cell->head.seq);
+	pfs_seq_write_begin(&thread->histogram_seq);
+}
+
+static PFS_COLD void
+end_unusual(PfsArena *arena, PfsThread *thread, Run *run, uint64_t last)
+{
+	uint64_t	count = last == 0 ? 1 : last - run->first + 1;
+
+	if (run->cell == &run->nowhere)
+		pfs_add_shared(&arena->loss[PFS_LOSS_CELLS], count - 1);
+	pfs_digest_close(arena, thread, &run->of_digest, last, count);
 }
 
 /* last: 0 = the record is not in the journal. */
 static inline void
 end_run(PfsArena *arena, PfsThread *thread, Run *run, uint64_t last)
 {
-	uint64_t	count = last == 0 ? 1 : last - run->first + 1;
-
-	if (pfs_unlikely(run->cell == &run->nowhere))
-		pfs_add_shared(&arena->loss[PFS_LOSS_CELLS], count - 1);
-	if (last != 0)
+	if (pfs_likely(last != 0))
 	{
 		pfs_store(&run->cell->head.last, last);
+		pfs_store(&run->digest_cell->head.last, last);
 		pfs_store(&thread->histogram_last, last);
 	}
-	if (run->histogram != NULL)
+	if (pfs_likely(run->histogram != NULL))
 		pfs_seq_write_end(&thread->histogram_seq);
 	pfs_seq_write_end(&run->cell->head.seq);
-	pfs_digest_close(arena, thread, &run->of_digest, last, count);
+	if (pfs_likely(run->remembered))
+		pfs_seq_write_end(&run->digest_cell->head.seq);
+	else
+		end_unusual(arena, thread, run, last);
 	if (last != 0)
 		pfs_store_release(&thread->summed, last);
 }
@@ -186,7 +190,7 @@ end_run(PfsArena *arena, PfsThread *thread, Run *run, uint64_t last)
 static inline __attribute__((always_inline)) bool
 add_record(PfsArena *arena, Run *run, const PfsStatementRecord *record)
 {
-	PfsDigestCell *cell = run->of_digest.cell;
+	PfsDigestCell *cell = run->digest_cell;
 	uint32_t	used = record->used;
 	PfsTicks	wait = record->wait;
 
@@ -217,12 +221,12 @@ typedef struct Samples
 } Samples;
 
 static PFS_COLD void
-note_sample(const PfsArena *arena, const PfsDigestRun *run, const PfsStatementRecord *record, uint64_t number,
+note_sample(const PfsArena *arena, const Run *run, const PfsStatementRecord *record, uint64_t number,
 			Samples *samples)
 {
-	if (!run->samples || samples->count == PFS_UNSUMMED)
+	if ((!run->remembered && !run->of_digest.samples) || samples->count == PFS_UNSUMMED)
 		return;
-	pfs_digest_sampled(arena, run->cell, record->wait, record->end);
+	pfs_digest_sampled(arena, run->digest_cell, record->wait, record->end);
 	samples->number[samples->count++] = number;
 }
 
@@ -261,7 +265,7 @@ pfs_sum_record(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *rec
 	Run			run;
 
 	pfs_sum_older(arena, thread, record->epoch, long_history);
-	begin_run(arena, thread, &run, record, 0, hot_of(long_history, record));
+	begin_run(arena, thread, &run, record, 0, long_history);
 	(void) add_record(arena, &run, record);
 	end_run(arena, thread, &run, 0);
 }
@@ -289,11 +293,11 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 		uint32_t	slot = pfs_load(&order[number & mask]);
 		const PfsStatementRecord *record = &records[slot < slots ? slot : 0];
 
-		if (!runs || !goes_with(&run, record))
+		if (!runs || !is_like(run.like, record))
 		{
 			if (runs)
 				end_run(arena, thread, &run, number - 1);
-			begin_run(arena, thread, &run, record, number, hot_of(long_history, record));
+			begin_run(arena, thread, &run, record, number, long_history);
 			runs = true;
 		}
 		/*
@@ -303,7 +307,7 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 		pfs_store(&thread->summing, number);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		if (pfs_unlikely(add_record(arena, &run, record)))
-			note_sample(arena, &run.of_digest, record, number, &samples);
+			note_sample(arena, &run, record, number, &samples);
 		if (pfs_unlikely((record->used & PFS_RECORD_LONG) != 0) && long_history != NULL &&
 			record->event_id != 0 && arena->sizes.statements_history_long > 0)
 			pfs_history_statement(arena, thread, long_history, record);

@@ -117,8 +117,8 @@ add_cell(PfsCellSums *cells, uint32_t number, const void *copy)
 	if (cell->histogram_generation != c->histogram_generation)
 		return;
 	for (unsigned i = 0; i < PFS_CELL_BUCKETS; i++)
-		if (cell->count[i] != 0 && pfs_cell_bucket(cell, i) < PFS_BUCKETS)
-			add_bucket(c, sum, pfs_cell_bucket(cell, i), cell->count[i]);
+		if (pfs_cell_bucket_count(cell, i) != 0 && pfs_cell_bucket(cell, i) < PFS_BUCKETS)
+			add_bucket(c, sum, pfs_cell_bucket(cell, i), pfs_cell_bucket_count(cell, i));
 }
 
 static void
