@@ -382,7 +382,7 @@ add_to_row(PfsArena *arena, PfsThread *thread, const PfsDigestCell *cell, uint64
 }
 
 void
-pfs_digest_flush_bucket(PfsArena *arena, PfsDigestCell *cell, unsigned place)
+pfs_digest_flush_bucket(PfsArena *arena, PfsDigestCell *cell, size_t place)
 {
 	PfsDigest  *digest = pfs_digest(arena, cell->digest);
 

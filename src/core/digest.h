@@ -84,13 +84,13 @@ pfs_digest_hash(uint64_t query_id)
 }
 
 static inline unsigned
-pfs_cell_bucket(const PfsDigestCell *cell, unsigned place)
+pfs_cell_bucket(const PfsDigestCell *cell, size_t place)
 {
-	return (pfs_load(&cell->bucket[place]) >> PFS_CELL_TURN) * PFS_CELL_BUCKETS + place;
+	return (unsigned) (pfs_load(&cell->bucket[place]) >> PFS_CELL_TURN) * PFS_CELL_BUCKETS + (unsigned) place;
 }
 
 static inline unsigned
-pfs_cell_bucket_count(const PfsDigestCell *cell, unsigned place)
+pfs_cell_bucket_count(const PfsDigestCell *cell, size_t place)
 {
 	return pfs_load(&cell->bucket[place]) & PFS_CELL_COUNT_MAX;
 }
@@ -153,12 +153,12 @@ extern void pfs_digest_close(PfsArena *arena, PfsThread *thread, PfsDigestRun *r
 							 uint64_t count);
 
 /* What stands in a bucket's place moves to the row. */
-extern void pfs_digest_flush_bucket(PfsArena *arena, PfsDigestCell *cell, unsigned place);
+extern void pfs_digest_flush_bucket(PfsArena *arena, PfsDigestCell *cell, size_t place);
 
 static inline void
-pfs_digest_count(PfsArena *arena, PfsDigestCell *cell, unsigned bucket)
+pfs_digest_count(PfsArena *arena, PfsDigestCell *cell, size_t bucket)
 {
-	unsigned	place = bucket % PFS_CELL_BUCKETS;
+	size_t		place = bucket % PFS_CELL_BUCKETS;
 	uint16_t	none = (uint16_t) (bucket / PFS_CELL_BUCKETS << PFS_CELL_TURN);	/* of this bucket */
 
 	if (pfs_unlikely((uint16_t) (pfs_load(&cell->bucket[place]) - none) >= PFS_CELL_COUNT_MAX))

@@ -22,14 +22,14 @@ pfs_bucket_low_ps(int bucket)
 	return (uint64_t) (FIRST_LIMIT_PS * pow(10.0, (bucket - 1) / 50.0) + 0.5);
 }
 
-/* Smallest time that falls into this entry of the guess table. */
+/* Smallest time that falls into this entry of the guess table; some below the sixth octave are not used. */
 static PfsTicks
 slot_start(unsigned slot)
 {
 	unsigned	octave = slot / PFS_BUCKET_SUB;
 	uint64_t	mantissa = PFS_BUCKET_SUB + slot % PFS_BUCKET_SUB;
 
-	return octave >= 5 ? mantissa << (octave - 5) : mantissa >> (5 - octave);
+	return octave >= 5 ? mantissa << (octave - 5) : pfs_min(slot, (unsigned) PFS_BUCKET_SUB - 1);
 }
 
 void

@@ -30,19 +30,23 @@ extern void pfs_histogram_init(void);
 /* Lower limit of a bucket in picoseconds, exact (not through ticks). */
 extern uint64_t pfs_bucket_low_ps(int bucket);
 
-static inline unsigned
+/* The shortest times have an entry each. */
+static inline size_t
 pfs_bucket_slot(PfsTicks wait)
 {
-	unsigned	octave = 63 - (unsigned) __builtin_clzll(wait | 1);
-	unsigned	sub = (unsigned) (octave >= 5 ? wait >> (octave - 5) : wait << (5 - octave)) & 31;
+	unsigned	octave;
 
-	return octave * PFS_BUCKET_SUB + sub;
+	if (pfs_unlikely(wait < PFS_BUCKET_SUB))
+		return wait;
+	octave = 63 ^ (unsigned) __builtin_clzll(wait);
+	/* its six highest bits: the first one is the octave's */
+	return (size_t) (octave - 1) * PFS_BUCKET_SUB + (wait >> (octave - 5));
 }
 
-static inline unsigned
+static inline size_t
 pfs_bucket_of(PfsTicks wait)
 {
-	unsigned	bucket = pfs_buckets.guess[pfs_bucket_slot(wait)];
+	size_t		bucket = pfs_buckets.guess[pfs_bucket_slot(wait)];
 
 	/* the last limit is above all times */
 	while (pfs_unlikely(wait >= pfs_buckets.low[bucket + 1]) && bucket < PFS_BUCKETS - 1)

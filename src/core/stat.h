@@ -136,11 +136,12 @@ pfs_statement_stat_add(PfsStatementStat *stat, PfsStatementStat *other, PfsTicks
 		pfs_timer_stat_add(&other->timer, wait);
 	for (used &= (UINT32_C(1) << PFS_COUNTERS) - 1; used != 0; used &= used - 1)
 	{
-		int			i = __builtin_ctz(used);
+		size_t		i = (size_t) __builtin_ctz(used);
+		uint64_t	value = pfs_load(&counter[i]);
 
-		pfs_add(&stat->counter[i], counter[i]);
+		pfs_add(&stat->counter[i], value);
 		if (other != NULL)
-			pfs_add(&other->counter[i], counter[i]);
+			pfs_add(&other->counter[i], value);
 	}
 }
 

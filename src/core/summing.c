@@ -193,6 +193,7 @@ add_record(PfsArena *arena, Run *run, const PfsStatementRecord *record)
 	PfsDigestCell *cell = run->digest_cell;
 	uint32_t	used = record->used;
 	PfsTicks	wait = record->wait;
+	PfsTicks	end = record->end;
 
 	pfs_statement_stat_add(&run->cell->stat, &cell->stat, wait, record->counter, used & PFS_USED_MASK);
 	if (pfs_unlikely((used & PFS_RECORD_FAILED) != 0))
@@ -202,15 +203,15 @@ add_record(PfsArena *arena, Run *run, const PfsStatementRecord *record)
 	}
 	if (pfs_likely(run->histogram != NULL))
 	{
-		unsigned	bucket = pfs_bucket_of(wait);
+		size_t		bucket = pfs_bucket_of(wait);
 
 		pfs_add(&run->histogram[bucket], 1);
 		if (pfs_likely(run->digest_histogram))
 			pfs_digest_count(arena, cell, bucket);
 	}
-	if (pfs_likely(record->end > pfs_load(&cell->last_seen)))	/* it may have paused since */
-		pfs_store(&cell->last_seen, record->end);
-	return pfs_unlikely(pfs_digest_may_sample(cell, wait, record->end)) && record->text_length > 0;
+	if (pfs_likely(end > pfs_load(&cell->last_seen)))	/* it may have paused since */
+		pfs_store(&cell->last_seen, end);
+	return pfs_unlikely(pfs_digest_may_sample(cell, wait, end)) && record->text_length > 0;
 }
 
 /* Numbers of records whose texts may be samples. */
