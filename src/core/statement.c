@@ -231,6 +231,9 @@ pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silen
 		set_nesting(session, statement);
 	if (pfs_unlikely(session->times_cpu))
 		statement->cpu = begin_cpu(session, statement);
+	if (pfs_likely(statement->recorded && (template->used & PFS_RECORD_TIMED) != 0 &&
+				   template->digest != PFS_DIGEST_OTHERS))
+		statement->plain = session->plain;
 	return statement;
 }
 
@@ -272,6 +275,14 @@ move_text(PfsSession *session, uint32_t from, uint32_t to)
 	}
 }
 
+uint64_t
+pfs_statement_text_position(const PfsSession *session, const PfsStatement *statement)
+{
+	uint64_t	next = pfs_load(&session->thread->text_next);
+
+	return next - (uint32_t) ((uint32_t) next - statement->record->text);
+}
+
 /* Writes texts of open statements again that would not be fresh any more "length" bytes later. */
 static PFS_COLD void
 keep_open_texts(PfsSession *session, uint32_t length)
@@ -291,8 +302,7 @@ keep_open_texts(PfsSession *session, uint32_t length)
 		char	   *to;
 
 		session->summed_text = next;
-		session->oldest_text = statement == NULL ? next
-			: next - (uint32_t) ((uint32_t) next - statement->record->text);
+		session->oldest_text = statement == NULL ? next : pfs_statement_text_position(session, statement);
 		if (statement == NULL || next + length - session->oldest_text <=
 			arena->journal_texts - arena->journal_text_share)
 			return;
@@ -489,16 +499,7 @@ release(PfsSession *session, PfsStatement *statement)
 		session->newest = statement->older;
 	if (statement->older != NULL)
 		statement->older->newer = statement->newer;
-	if (pfs_likely(!statement->held))
-		pfs_statement_free(session, statement);
-}
-
-void
-pfs_statement_let_go(PfsSession *session, PfsStatement *statement)
-{
-	statement->held = false;
-	if (!statement->in_use)
-		pfs_statement_free(session, statement);
+	pfs_statement_free(session, statement);
 }
 
 void

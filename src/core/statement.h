@@ -53,8 +53,7 @@ typedef struct PfsStatement
 	uint8_t		silent;			/* makes no record */
 	uint64_t	plain;			/* arena->changes for which it may end in the plain way, see statement_hot.h; 0 = not */
 
-	/* from here on open sets all to nothing; host_ is the host's, otherwise ignored here */
-	uint8_t		held;			/* the host still refers to it: it is not free when it has ended */
+	/* from here on begin sets all to nothing; host_ is the host's, otherwise ignored here */
 	PfsTicks	spent;			/* ticks it ran before */
 	PfsTicks	paused_at;
 	void	   *host_query;		/* the query it executes */
@@ -354,6 +353,9 @@ extern void pfs_statement_text_set(PfsSession *session, PfsStatement *statement,
 extern void pfs_statement_text_refer(PfsSession *session, PfsStatement *statement, const char *text,
 									 uint32_t length, uint64_t *position);
 
+/* Where its text stands, for pfs_statement_text_refer: it has one. */
+extern uint64_t pfs_statement_text_position(const PfsSession *session, const PfsStatement *statement);
+
 /* Its text is that of another open statement, whoever's text that is. */
 extern void pfs_statement_text_share(PfsStatement *statement, const PfsStatement *of);
 
@@ -411,9 +413,6 @@ extern void pfs_statement_pause(PfsStatement *statement, PfsTicks now);
 
 /* Ends the statement.  It ran until then, or if it does not run until it paused: returns when that was. */
 extern PfsTicks pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end);
-
-/* The host does not refer to an ended statement any more. */
-extern void pfs_statement_let_go(PfsSession *session, PfsStatement *statement);
 
 /* Forgets the statement without counting it. */
 extern void pfs_statement_drop(PfsSession *session, PfsStatement *statement);

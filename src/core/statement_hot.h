@@ -2,8 +2,8 @@
  * statement_hot.h
  *		Begin and end of a statement, to be compiled into those few who see most of them.
  *
- * Most are plain: of the client, with a row, timed, without processor time; nothing was opened since, no time
- * was taken out, no switch has changed.  Of them less is asked: session->plain says that one may begin so,
+ * Most are plain: with a row, timed, without processor time; nothing was opened since, no time was taken out, no
+ * switch has changed.  Of them less is asked: session->plain says that one of the client's may begin so,
  * statement->plain that it may end so.
  */
 #ifndef PFS_STATEMENT_HOT_H
@@ -103,7 +103,7 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, bool 
 
 	if (pfs_unlikely(statement == NULL))
 		return NULL;
-	memset(&statement->held, 0, offsetof(PfsStatement, host_base) - offsetof(PfsStatement, held));
+	memset(&statement->spent, 0, offsetof(PfsStatement, host_base) - offsetof(PfsStatement, spent));
 	record = statement->record;
 	statement->in_use = true;
 	statement->silent = silent;
@@ -200,12 +200,12 @@ pfs_statement_append(PfsSession *session, PfsStatement *statement, bool placed)
 	return number;
 }
 
-/* May it end in the plain way?  It is the newest, so nothing that it has opened is open. */
+/* May it end in the plain way?  It is off stage, and the newest, so nothing that it has opened is open. */
 static inline bool
 pfs_statement_is_plain(const PfsSession *session, const PfsStatement *statement)
 {
 	return statement->plain == pfs_load_acquire(&session->arena->changes) && session->newest == statement &&
-		statement->waits.used == 0;
+		session->running == statement->parent && statement->waits.used == 0;
 }
 
 /* Ends such a statement, returns when. */
@@ -231,6 +231,8 @@ pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks e
 	session->newest = older;
 	if (pfs_unlikely(older != NULL))
 		older->newer = NULL;
+	if (pfs_unlikely(statement->parent != NULL))
+		statement->parent->children--;
 	statement->older = session->free;
 	session->free = statement;
 	if (pfs_unlikely(number - pfs_load(&thread->summed) >= PFS_UNSUMMED))

@@ -27,6 +27,7 @@ typedef struct PfsPgSource
 	uint32		digest_generation;	/* 0 = no row */
 	uint32		class;
 	uint32		flags;			/* PFS_PG_* of pg_text.h */
+	const Node *utility;		/* NULL = it is a query, or not known */
 } PfsPgSource;
 
 /* Owner: this process. */

@@ -44,6 +44,7 @@ note_analysed(const char *text, const Query *query)
 	{
 		source.query_id = pfs_pg_utility_id(text, source.location, source.length, source.query_id);
 		source.flags = pfs_pg_text_flags(query->utilityStmt);
+		source.utility = query->utilityStmt;
 	}
 	if (pfs_session.running != NULL || pfs_pg_committing() != NULL)
 		return;
@@ -210,7 +211,7 @@ start_left(QueryDesc *queryDesc, PfsStatement *statement, uint64 id)
 static PFS_HOT pg_noinline void
 start(QueryDesc *queryDesc, int eflags)
 {
-	PfsStatement *statement = pfs_pg_begin_plain(queryDesc);
+	PfsStatement *statement = pfs_pg_begin_plain(queryDesc->plannedstmt);
 	uint64		id;
 
 	if (pfs_unlikely(statement == NULL))

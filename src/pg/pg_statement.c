@@ -318,13 +318,13 @@ pfs_pg_begin_query(const QueryDesc *desc)
 
 /*
  * By far the most begin so: the client's, of a cached plan, nothing is out of the ordinary.  The result is what
- * pfs_pg_begin_query would have made, on stage already.  NULL: it is another one, nothing was done.
+ * pfs_pg_begin_query, or pfs_pg_begin, would have made, on stage already.  NULL: it is another one, nothing was done.
  */
 PFS_HOT PfsStatement *
-pfs_pg_begin_plain(const QueryDesc *desc)
+pfs_pg_begin_plain(const PlannedStmt *plan)
 {
 	PfsSession *session = pfs_pg_session();
-	PfsPgTemplate *template = pfs_pg_template_place(desc->plannedstmt);
+	PfsPgTemplate *template = pfs_pg_template_place(plan);
 	PfsTicks	start;
 	PfsStatement *statement;
 	PfsStatementRecord *record;
@@ -332,7 +332,7 @@ pfs_pg_begin_plain(const QueryDesc *desc)
 	__asm__("" : "+r"(template));	/* keep it in a register */
 	start = pfs_pg_command.since;
 	if (pfs_pg_identity_changed() || session->plain == 0 || template->plain != session->plain ||
-		template->plan != desc->plannedstmt ||
+		template->plan != plan ||
 		session->plain != pfs_load_acquire(&session->arena->changes) ||
 		((uintptr_t) session->running | (uintptr_t) session->top | (uintptr_t) planned_nested) != 0 ||
 		start == 0 || pfs_pg_idle || session->free == NULL ||
@@ -503,8 +503,10 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 {
 	PfsSession *session = pfs_pg_session();
 
+	bool		is_top = session->top == statement;
+
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
-					 session->running != NULL || session->top != statement || pfs_pg_wait_unsettled))
+					 (!is_top && statement->parent == NULL) || pfs_pg_wait_unsettled))
 	{
 		end_any(statement, end, sqlstate, message);
 		return;
@@ -512,8 +514,12 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	store_rows(statement);
 	if (statement->host_query != NULL)
 		pfs_pg_query_part(statement->host_query);
-	session->top = NULL;
-	pfs_pg_command_time_spent(pfs_statement_end_plain(session, statement, end));
+	end = pfs_statement_end_plain(session, statement, end);
+	if (is_top)
+	{
+		session->top = NULL;
+		pfs_pg_command_time_spent(end);
+	}
 }
 
 /* Nothing is allocated or looked up here: the memory of a portal may just be given back. */

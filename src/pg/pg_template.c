@@ -13,7 +13,9 @@
 #include "pg/pg_instruments.h"
 #include "pg/pg_template.h"
 #include "pg/pg_text.h"
+#include "tcop/pquery.h"
 #include "utils/memutils.h"
+#include "utils/portal.h"
 
 /* Of the plan's memory, one for each plan in it. */
 typedef struct PfsPgPlanGone
@@ -61,7 +63,7 @@ gone_of(const PlannedStmt *plan)
 static PFS_COLD bool
 take_place(PfsPgTemplate *place, const PlannedStmt *plan)
 {
-	PfsPgPlanGone *gone = creating_extension || plan->queryId == 0 ? NULL : gone_of(plan);
+	PfsPgPlanGone *gone = creating_extension ? NULL : gone_of(plan);
 
 	if (gone == NULL)
 		return false;
@@ -75,35 +77,57 @@ take_place(PfsPgTemplate *place, const PlannedStmt *plan)
 	return true;
 }
 
+/* What does not need the plan's shape. */
+static void
+fill_common(PfsPgTemplate *template, const PlannedStmt *plan, const char *text, uint32 class, uint64 query_id)
+{
+	uint32		digest = PFS_DIGEST_NONE;
+	PfsPgText	part;
+
+	if (pfs_pg_has_digest(query_id))
+		digest = pfs_pg_digest(query_id, text, plan->stmt_location, plan->stmt_len);
+	template->silent = !pfs_template_make(&pfs_session, &template->shared, class, query_id, digest);
+	template->decided = pfs_session.decided;
+	template->text_length = 0;
+	if (plan->stmt_location >= 0 && text != NULL)
+	{
+		pfs_pg_text_part(&part, text, plan->stmt_location, plan->stmt_len);
+		template->text_offset = (uint32) (part.data - text);
+		template->text_length = (uint32) pfs_pg_clip(part.data, part.length, pfs_arena->sizes.sql_text_length);
+		/* nowhere yet */
+		template->text = pfs_load(&pfs_session.thread->text_next) - pfs_arena->journal_texts;
+	}
+	template->plain = template->silent || template->text_length == 0 ||
+		template->shared.digest == PFS_DIGEST_OTHERS || (template->shared.used & PFS_RECORD_TIMED) == 0 ? 0
+		: template->decided;
+}
+
 static PFS_COLD void
 fill(PfsPgTemplate *template, const QueryDesc *desc)
 {
 	const PlannedStmt *plan = desc->plannedstmt;
-	uint64		query_id = (uint64) plan->queryId;
-	uint32		digest = PFS_DIGEST_NONE;
-	PfsPgText	text;
 
-	if (pfs_pg_has_digest(query_id))
-		digest = pfs_pg_digest(query_id, desc->sourceText, plan->stmt_location, plan->stmt_len);
-	template->silent = !pfs_template_make(&pfs_session, &template->shared, 
-										  pfs_pg_class_of_operation(desc->operation), query_id, digest);
-	template->decided = pfs_session.decided;
+	fill_common(template, plan, desc->sourceText, pfs_pg_class_of_operation(desc->operation), (uint64) plan->queryId);
 	template->returns_rows = desc->operation == CMD_SELECT || plan->hasReturning;
 	template->changes_rows = desc->operation != CMD_SELECT;
-	template->text_length = 0;
-	if (plan->stmt_location >= 0 && desc->sourceText != NULL)
-	{
-		pfs_pg_text_part(&text, desc->sourceText, plan->stmt_location, plan->stmt_len);
-		template->text_offset = (uint32) (text.data - desc->sourceText);
-		template->text_length = (uint32) pfs_pg_clip(text.data, text.length, pfs_arena->sizes.sql_text_length);
-		/* nowhere yet */
-		template->text = pfs_load(&pfs_session.thread->text_next) - pfs_arena->journal_texts;
-	}
 	pfs_pg_shape(plan, template);
-	template->plain = template->silent || template->text_length == 0 ||
-		template->shared.digest == PFS_DIGEST_OTHERS || (template->shared.used & PFS_RECORD_TIMED) == 0 ? 0
-		: template->decided;
 	template->plan = plan;
+}
+
+void
+pfs_pg_template_of_utility(const PlannedStmt *plan, const PfsPgSource *source, const PfsStatement *statement)
+{
+	PfsPgTemplate *place = pfs_pg_template_place(plan);
+
+	/* a portal with a cached plan has its memory, too */
+	if (ActivePortal == NULL || ActivePortal->cplan == NULL || list_length(ActivePortal->stmts) != 1 ||
+		linitial(ActivePortal->stmts) != plan || source->flags != 0 || source->query_id == 0 ||
+		statement->record->text_length == 0 || !take_place(place, plan))
+		return;
+	place->returns_rows = place->changes_rows = place->sorts = place->watches = place->counters = 0;
+	fill_common(place, plan, source->text, source->class, source->query_id);
+	place->text = pfs_statement_text_position(&pfs_session, statement);
+	place->plan = plan;
 }
 
 PFS_HOT PfsPgTemplate *
@@ -115,7 +139,7 @@ pfs_pg_template(const QueryDesc *desc)
 
 	if (pfs_likely(place->plan == plan && place->decided == pfs_session_decided(&pfs_session)))
 		return place;
-	if (!take_place(place, plan))
+	if (plan->queryId == 0 || !take_place(place, plan))
 		place = &once;
 	fill(place, desc);
 	return place;

@@ -10,6 +10,7 @@
 
 #include "core/statement.h"
 #include "executor/execdesc.h"
+#include "pg/pg_command.h"
 
 #define PFS_PG_SHAPE_COUNTERS 6
 
@@ -38,6 +39,10 @@ typedef struct PfsPgTemplate
 
 /* Good until the next call. */
 extern PfsPgTemplate *pfs_pg_template(const QueryDesc *desc);
+
+/* Makes that of a command with a cached plan, whose statement this is: for the next time. */
+extern void pfs_pg_template_of_utility(const PlannedStmt *plan, const PfsPgSource *source,
+									   const PfsStatement *statement);
 
 /* Owner: this process. */
 #define PFS_PG_TEMPLATES 128	/* power of two */

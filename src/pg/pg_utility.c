@@ -18,6 +18,7 @@
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
 #include "pg/pg_statement.h"
+#include "pg/pg_template.h"
 #include "pg/pg_text.h"
 #include "pg/relation/relation.h"
 #include "tcop/utility.h"
@@ -110,14 +111,42 @@ begins_block(const TransactionStmt *stmt)
 static PfsStatement *
 begin_utility(PlannedStmt *pstmt, const char *text)
 {
-	PfsPgSource source = {
-		.text = text,.location = pstmt->stmt_location,.length = pstmt->stmt_len,
-		.query_id = pfs_pg_utility_id(text, pstmt->stmt_location, pstmt->stmt_len, (uint64) pstmt->queryId),
-		.class = pfs_pg_class_of_tag(CreateCommandTag(pstmt->utilityStmt)),
-		.flags = pfs_pg_text_flags(pstmt->utilityStmt)
-	};
+	PfsPgSource source;
+	PfsStatement *statement;
 
-	return pfs_pg_begin(&source);
+	/* what was found out when it was analysed is of no use to others */
+	if (pfs_likely(text == pfs_pg_command.analysed.text && text != NULL && pfs_session.running == NULL &&
+				   pstmt->stmt_location == pfs_pg_command.analysed.location &&
+				   pfs_pg_command.analysed.utility == pstmt->utilityStmt))
+		source = pfs_pg_command.analysed;
+	else
+		source = (PfsPgSource)
+	{
+		.text = text,.location = pstmt->stmt_location,.length = pstmt->stmt_len,
+			.query_id = pfs_pg_utility_id(text, pstmt->stmt_location, pstmt->stmt_len, (uint64) pstmt->queryId),
+			.class = pfs_pg_class_of_tag(CreateCommandTag(pstmt->utilityStmt)),
+			.flags = pfs_pg_text_flags(pstmt->utilityStmt)
+	};
+	statement = pfs_pg_begin(&source);
+	if (statement != NULL && statement->parent == NULL)
+		pfs_pg_template_of_utility(pstmt, &source, statement);
+	return statement;
+}
+
+/* The statement that this command is, on stage; NULL: it is not wanted. */
+static PfsStatement *
+begin_and_enter(PlannedStmt *pstmt, const char *text)
+{
+	PfsStatement *statement = pfs_pg_begin_plain(pstmt);
+
+	if (pfs_likely(statement != NULL))
+		return statement;
+	statement = begin_utility(pstmt, text);
+	if (statement == NULL)
+		return NULL;
+	pfs_pg_usage_start(statement);
+	pfs_pg_enter(statement);
+	return statement;
 }
 
 /* As the server's command tag tells them; MOVE and the like return none. */
@@ -173,7 +202,8 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	{
 		if (dest != NULL && dest->mydest == DestRemoteExecute)
 			pfs_pg_command.extended = true;
-		statement = begin_utility(pstmt, queryString);
+		guarded = pfs_session.running == NULL;
+		statement = begin_and_enter(pstmt, queryString);
 		if (IsA(pstmt->utilityStmt, TransactionStmt))
 		{
 			count_savepoints((TransactionStmt *) pstmt->utilityStmt);
@@ -183,17 +213,16 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	if (statement != NULL)
 	{
 		statement_id = statement->record->statement_id;
-		guarded = pfs_session.running == NULL;
 		if (guarded)
 			pfs_pg_error_guard(&guard);
-		pfs_pg_usage_start(statement);
-		pfs_pg_enter(statement);
 		if (qc == NULL)
 		{
 			InitializeQueryCompletion(&own_qc);
 			qc = &own_qc;
 		}
 	}
+	else
+		guarded = false;
 	if (pfs_session.thread != NULL)
 		pfs_dropped_note_utility(pstmt->utilityStmt);
 	ends_prepared = pfs_dropped_ends_prepared(pstmt->utilityStmt);
