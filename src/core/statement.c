@@ -462,7 +462,6 @@ pfs_statement_pause(PfsStatement *statement, PfsTicks now)
 	if (now > statement->since)
 		statement->spent += now - statement->since;
 	statement->paused_at = pfs_max(now, statement->record->start);
-	statement->plain = 0;
 	statement->since = 0;
 	turn_cpu(statement);
 }

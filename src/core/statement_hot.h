@@ -2,9 +2,8 @@
  * statement_hot.h
  *		Begin and end of a statement, to be compiled into those few who see most of them.
  *
- * Most are plain: with a row, timed, without processor time; nothing was opened since, no time was taken out, no
- * switch has changed.  Of them less is asked: session->plain says that one of the client's may begin so,
- * statement->plain that it may end so.
+ * Most are plain: with a row, timed, without processor time; nothing that was opened since is open, no switch has
+ * changed.  Of them less is asked: session->plain says that one may begin so, statement->plain that it may end so.
  */
 #ifndef PFS_STATEMENT_HOT_H
 #define PFS_STATEMENT_HOT_H
@@ -90,15 +89,14 @@ pfs_statement_take(PfsSession *session, bool silent)
 }
 
 /*
- * plain: in the plain way, as session->plain says; then it is not silent, and has no parent.  Else the caller adds
- * what others have.
+ * plain: in the plain way, as session->plain says; then it is not silent, and its parent, if any, has a row.  Else the
+ * caller adds what others have.
  */
 static inline __attribute__((always_inline)) PfsStatement *
 pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, bool silent, PfsStatement *parent,
 						 PfsTicks start, bool plain)
 {
 	PfsStatement *statement = pfs_statement_take(session, silent);
-	const PfsTransaction *transaction = &session->transaction;
 	PfsStatementRecord *record;
 
 	if (pfs_unlikely(statement == NULL))
@@ -122,10 +120,23 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, bool 
 		pfs_store(&record->text_length, 0);
 	else
 	{
-		/* the transaction is its parent, if there is one */
-		pfs_store(&record->nesting_event_id, transaction->event_id);
-		if (pfs_likely(transaction->event_id != 0))
-			pfs_store(&record->used, template->used | PFS_RECORD_IN_TRANSACTION);
+		/* in the transaction, unless that began before the parent */
+		uint64_t	outer = session->transaction.event_id;
+		uint32_t	type = PFS_RECORD_IN_TRANSACTION;
+
+		if (parent != NULL)
+		{
+			parent->children++;
+			pfs_store(&record->level, (uint16_t) (parent->record->level + 1));
+			if (outer <= parent->record->event_id)
+			{
+				outer = parent->record->event_id;
+				type = PFS_RECORD_IN_STATEMENT;
+			}
+		}
+		pfs_store(&record->nesting_event_id, outer);
+		if (pfs_likely(outer != 0))
+			pfs_store(&record->used, template->used | type);
 	}
 	if (pfs_unlikely(session->waits.used > 0) && parent == NULL)
 		pfs_wait_adopt(session, statement);
@@ -215,14 +226,17 @@ pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks e
 	PfsThread  *thread = session->thread;
 	PfsStatementRecord *record = statement->record;
 	PfsStatement *older = statement->older;
-	PfsTicks	wait = end - statement->since;
+	PfsTicks	wait = statement->spent;
 	uint64_t	number;
 
-	if (pfs_unlikely((int64_t) wait <= 0))	/* ended within one tick: still a timed event */
+	if (pfs_likely(statement->since != 0))
 	{
 		end = pfs_max(end, statement->since);
-		wait = 1;
+		wait += end - statement->since;
 	}
+	else
+		end = statement->paused_at;
+	wait += wait == 0;			/* ended within one tick: still a timed event */
 	pfs_store(&record->end, end);
 	pfs_store(&record->wait, wait);
 	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));

@@ -168,6 +168,15 @@ attach(QueryDesc *queryDesc, PfsStatement *statement)
 		pfs_pg_plan_start(query);
 }
 
+/* A nested query may be that of a cursor, which lies there. */
+static inline void
+rest_if_cursor(const QueryDesc *queryDesc, PfsStatement *statement)
+{
+	if (pfs_unlikely(statement->parent != NULL) && queryDesc->dest != NULL &&
+		pfs_unlikely(queryDesc->dest->mydest == DestNone))
+		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
+}
+
 static pg_noinline void
 start_any(QueryDesc *queryDesc, int eflags)
 {
@@ -189,9 +198,7 @@ start_any(QueryDesc *queryDesc, int eflags)
 		return;
 	}
 	pfs_pg_leave(statement);
-	if (pfs_unlikely(statement->record->level > 0) && queryDesc->dest != NULL &&
-		pfs_unlikely(queryDesc->dest->mydest == DestNone))
-		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);	/* of a cursor that may lie there */
+	rest_if_cursor(queryDesc, statement);
 	attach(queryDesc, statement);
 }
 
@@ -205,13 +212,16 @@ start_left(QueryDesc *queryDesc, PfsStatement *statement, uint64 id)
 		return;
 	}
 	pfs_pg_leave(statement);
+	rest_if_cursor(queryDesc, statement);
 	attach(queryDesc, statement);
 }
 
 static PFS_HOT pg_noinline void
 start(QueryDesc *queryDesc, int eflags)
 {
-	PfsStatement *statement = pfs_pg_begin_plain(queryDesc->plannedstmt);
+	PfsStatement *caller = pfs_session.running;
+	PfsStatement *statement = pfs_likely(caller == NULL) ? pfs_pg_begin_plain(queryDesc->plannedstmt)
+		: pfs_pg_begin_plain_nested(queryDesc->plannedstmt);
 	uint64		id;
 
 	if (pfs_unlikely(statement == NULL))
@@ -227,7 +237,8 @@ start(QueryDesc *queryDesc, int eflags)
 		return;
 	}
 	statement->host_in_call = false;
-	pfs_session.running = NULL;
+	pfs_session.running = caller;
+	rest_if_cursor(queryDesc, statement);
 	attach(queryDesc, statement);
 }
 

@@ -316,41 +316,67 @@ pfs_pg_begin_query(const QueryDesc *desc)
 	return statement;
 }
 
-/*
- * By far the most begin so: the client's, of a cached plan, nothing is out of the ordinary.  The result is what
- * pfs_pg_begin_query, or pfs_pg_begin, would have made, on stage already.  NULL: it is another one, nothing was done.
- */
-PFS_HOT PfsStatement *
-pfs_pg_begin_plain(const PlannedStmt *plan)
+static pg_attribute_always_inline PfsStatement *
+begin_plain(const PlannedStmt *plan, bool nested)
 {
 	PfsSession *session = pfs_pg_session();
 	PfsPgTemplate *template = pfs_pg_template_place(plan);
-	PfsTicks	start;
+	PfsStatement *parent = nested ? session->running : NULL;
 	PfsStatement *statement;
 	PfsStatementRecord *record;
+	PfsTicks	start;
 
 	__asm__("" : "+r"(template));	/* keep it in a register */
 	start = pfs_pg_command.since;
 	if (pfs_pg_identity_changed() || session->plain == 0 || template->plain != session->plain ||
 		template->plan != plan ||
 		session->plain != pfs_load_acquire(&session->arena->changes) ||
-		((uintptr_t) session->running | (uintptr_t) session->top | (uintptr_t) planned_nested) != 0 ||
-		start == 0 || pfs_pg_idle || session->free == NULL ||
+		session->free == NULL || planned_nested != 0 ||
 		!pfs_journal_text_is_fresh(session->arena, session->thread, template->text))
 		return NULL;
-	statement = pfs_statement_begin_here(session, &template->shared, false, NULL, start, true);
-	session->top = session->running = statement;
-	pfs_pg_command_forget_analysed();
+	if (nested ? !parent->recorded || parent->host_flags != 0 || !session->transaction.open
+		: ((uintptr_t) session->running | (uintptr_t) session->top) != 0 || start == 0 || pfs_pg_idle)
+		return NULL;
+	if (nested)
+		start = pfs_now();
+	statement = pfs_statement_begin_here(session, &template->shared, false, parent, start, true);
+	if (nested)
+	{
+		statement->host_caller = parent;
+		pfs_statement_routine_set(statement, pfs_pg_current_routine());
+	}
+	else
+	{
+		session->top = statement;
+		pfs_pg_command_forget_analysed();
+	}
+	session->running = statement;
 	statement->host_level = statement->host_enter_level = pfs_pg_nest_level;
 	statement->host_state = PFS_PG_RUNNING;
 	statement->host_in_call = true;
 	record = statement->record;
 	pfs_statement_text_put(session, record, template->text, template->text_length);
 	describe(statement, record, template);
-	if (pfs_unlikely(!session->transaction.open))
+	if (!nested && pfs_unlikely(!session->transaction.open))
 		pfs_pg_transaction_begin(start);
 	pfs_statement_publish_here(session, statement);
 	return statement;
+}
+
+/*
+ * By far the most begin so: of a cached plan, nothing is out of the ordinary.  The result is what pfs_pg_begin_query,
+ * or pfs_pg_begin, would have made, on stage already.  NULL: it is another one, nothing was done.
+ */
+PFS_HOT PfsStatement *
+pfs_pg_begin_plain(const PlannedStmt *plan)
+{
+	return begin_plain(plan, false);
+}
+
+PFS_HOT PfsStatement *
+pfs_pg_begin_plain_nested(const PlannedStmt *plan)
+{
+	return begin_plain(plan, true);
 }
 
 void
@@ -504,6 +530,7 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	PfsSession *session = pfs_pg_session();
 
 	bool		is_top = session->top == statement;
+	bool		ran;
 
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
 					 (!is_top && statement->parent == NULL) || pfs_pg_wait_unsettled))
@@ -514,11 +541,13 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	store_rows(statement);
 	if (statement->host_query != NULL)
 		pfs_pg_query_part(statement->host_query);
+	ran = statement->since != 0;
 	end = pfs_statement_end_plain(session, statement, end);
-	if (is_top)
+	if (pfs_likely(is_top))
 	{
 		session->top = NULL;
-		pfs_pg_command_time_spent(end);
+		if (pfs_likely(ran))	/* else others had the time since it began to rest */
+			pfs_pg_command_time_spent(end);
 	}
 }
 

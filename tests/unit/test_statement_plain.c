@@ -102,6 +102,10 @@ test_many(void)
 			statement = begin(&side[s], s == 1, start);
 			if (i % 7 == 5)
 				pfs_transaction_close(side[s].session, PFS_TRANSACTION_COMMITTED, start);
+			if (i % 11 > 8)
+				pfs_statement_pause(statement, start + 3);
+			if (i % 11 == 9)
+				pfs_statement_resume(statement, start + 4);
 			/* some end when they began, or the clock stepped back */
 			ended_plain += end(&side[s], statement, s == 1, start + (PfsTicks) (i % 90) - 1);
 		}
@@ -113,7 +117,6 @@ test_many(void)
 
 typedef enum Trouble
 {
-	PAUSED,
 	FAILED,
 	WITH_CHILD,
 	UNLISTED,
@@ -129,10 +132,6 @@ make_trouble(Side *side, PfsStatement *statement, Trouble trouble, PfsTicks now)
 
 	switch (trouble)
 	{
-		case PAUSED:
-			pfs_statement_pause(statement, now);
-			pfs_statement_resume(statement, now + 5);
-			break;
 		case FAILED:
 			pfs_statement_fail(session, statement, 7, "no", 2);
 			break;
@@ -197,7 +196,11 @@ test_nested(void)
 			PfsStatement *inner;
 
 			side[s].session->running = outer;
-			inner = pfs_statement_begin(side[s].session, &side[s].template, false, outer, start + 10);
+			if (start == FIXTURE_START + 300)
+				pfs_transaction_open(side[s].session, start);
+			inner = s == 1 ? pfs_statement_begin_here(side[s].session, &side[s].template, false, outer, start + 10, true)
+						   : pfs_statement_begin(side[s].session, &side[s].template, false, outer, start + 10);
+			pfs_store(&inner->record->text_length, 0);
 			pfs_statement_publish(side[s].session, inner);
 			ok(end(&side[s], inner, s == 1, start + 20) == (s == 1), "nested, and plain");
 			side[s].session->running = NULL;
