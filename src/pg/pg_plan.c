@@ -217,7 +217,7 @@ watch_sort_input(PfsPgQuery *query, PlanState *node)
 
 	if (node == NULL)
 		return;
-	input = MemoryContextAllocExtended(query->estate->es_query_cxt, sizeof(*input),
+	input = MemoryContextAllocExtended(query->relations.estate->es_query_cxt, sizeof(*input),
 									   MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
 	if (input == NULL)
 	{
@@ -357,21 +357,21 @@ pfs_pg_shape(const PlannedStmt *plan, PfsPgTemplate *template)
 PFS_HOT void
 pfs_pg_plan_start(PfsPgQuery *query)
 {
-	watch_sorts(query->plan, query);
+	watch_sorts(query->relations.plan, query);
 }
 
 /* The query has a statement. */
 PFS_HOT void
 pfs_pg_plan_end(PfsPgQuery *query, bool ending)
 {
-	PfsStatement *statement = query->statement;
+	PfsStatement *statement = query->relations.statement;
 	Spills		spills = {0};
 
 	if (pfs_unlikely(query->sorts != NULL))
 		pfs_statement_set(statement, PFS_COUNTER_SORT_ROWS, rows_sorted(query));
 	if ((uint64) pgBufferUsage.temp_blks_written == statement->host_base)
 		return;
-	count_spills(query->plan, &spills);
+	count_spills(query->relations.plan, &spills);
 	pfs_statement_set(statement, PFS_COUNTER_CREATED_TMP_DISK_TABLES, spills.nodes);
 	pfs_statement_set(statement, PFS_COUNTER_SORT_MERGE_PASSES, spills.merges);
 	pfs_pg_usage_end(statement);
