@@ -153,8 +153,8 @@ extern void pfs_wait_rows_show(PfsSession *session, uint32_t row, uint32_t use, 
 							   uint64_t rows);
 
 /*
- * The same, untimed, the short way: two additions, of which each is right by itself, so that readers need
- * no sequence.  False: it is not open, nothing was done.
+ * The same, untimed, the short way, without the row that hot->shown asks for: two additions, of which each is
+ * right by itself, so that readers need no sequence.  False: it is not open, nothing was done.
  */
 static inline bool
 pfs_wait_rows_quickly(PfsSession *session, PfsObjectCell *cell, uint32_t row, uint32_t use,
@@ -168,8 +168,6 @@ pfs_wait_rows_quickly(PfsSession *session, PfsObjectCell *cell, uint32_t row, ui
 		return false;
 	pfs_add(&hot->cell->stat.count, rows);
 	pfs_add(&cell->stat.table.operation[operation].count, rows);
-	if (pfs_unlikely(hot->shown))
-		pfs_wait_rows_show(session, row, use, operation, rows);
 	return true;
 }
 
@@ -180,6 +178,8 @@ pfs_wait_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 {
 	if (!pfs_wait_rows_quickly(session, *cell, row, use, operation, rows))
 		pfs_wait_rows_slow(session, cell, row, use, operation, rows);
+	else if (pfs_unlikely(session->rows.shown))
+		pfs_wait_rows_show(session, row, use, operation, rows);
 }
 
 /* What a top-level statement waited for before it was known: while it was parsed. */

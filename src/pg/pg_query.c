@@ -60,25 +60,35 @@ more_queries(MemoryContext context)
 	return query;
 }
 
-PFS_HOT PfsPgQuery *
-pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
+static pg_attribute_always_inline PfsPgQuery *
+attach(PfsPgQuery *query, const QueryDesc *desc, PfsStatement *statement)
 {
-	EState	   *estate = desc->estate;
-	PfsPgQuery *query = free_queries;
-
-	if (pfs_likely(query != NULL))
-		free_queries = query->next;
-	else
-		query = more_queries(estate->es_query_cxt);
-	if (pfs_unlikely(query == NULL))
-		return NULL;
 	query->sorts = NULL;
-	pfs_relations_init(&query->relations, estate, desc->planstate, statement);
+	pfs_relations_init(&query->relations, desc->estate, desc->planstate, statement);
 	if (pfs_likely(statement != NULL))
 		statement->host_query = query;
 	pfs_pg_entry.queries++;
-	MemoryContextRegisterResetCallback(estate->es_query_cxt, &query->gone);
+	MemoryContextRegisterResetCallback(desc->estate->es_query_cxt, &query->gone);
 	return query;
+}
+
+static pg_noinline PfsPgQuery *
+attach_another(const QueryDesc *desc, PfsStatement *statement)
+{
+	PfsPgQuery *query = more_queries(desc->estate->es_query_cxt);
+
+	return query == NULL ? NULL : attach(query, desc, statement);
+}
+
+PFS_HOT PfsPgQuery *
+pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
+{
+	PfsPgQuery *query = free_queries;
+
+	if (pfs_unlikely(query == NULL))
+		return attach_another(desc, statement);
+	free_queries = query->next;
+	return attach(query, desc, statement);
 }
 
 PFS_HOT void
@@ -92,18 +102,26 @@ pfs_pg_query_end(PfsPgQuery *query)
 	pfs_pg_query_part(query);
 }
 
+static inline void
+give_back(PfsPgQuery *query)
+{
+	if (pfs_likely(is_own(query)))
+		set_free(query);
+}
+
 /*
  * It did not end before: it has failed, or was left.  Nothing will end its statement any more.  Of the query nothing
  * may be looked at, its relations may be closed.
  */
-static PFS_COLD void
-end_left(PfsPgQuery *query)
+static pg_noinline void
+leave(PfsPgQuery *query)
 {
 	PfsStatement *statement = query->relations.statement;
 
 	pfs_pg_query_end(query);
 	if (statement != NULL)
 		pfs_pg_end_orphan(statement);
+	give_back(query);
 }
 
 /* The query's memory goes. */
@@ -113,7 +131,7 @@ pfs_pg_query_gone(void *arg)
 	PfsPgQuery *query = arg;
 
 	if (pfs_unlikely(query->relations.estate != NULL))
-		end_left(query);
-	if (pfs_likely(is_own(query)))
-		set_free(query);
+		leave(query);
+	else
+		give_back(query);
 }

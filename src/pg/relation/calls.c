@@ -112,93 +112,21 @@ begin_any(PfsRelations *relations)
 	}
 	if (pfs_unlikely(relations->timing == PFS_TIMING_TIMED))
 		relations->began = pfs_now();
+	relations->special = relations->routes || relations->timing == PFS_TIMING_TIMED;
 	if (pfs_likely(relations->parts > 0) || relations->routes)
 		pfs_relations_run(relations);
 }
 
 /* --- the short way --- */
 
-static inline PfsKnown *
-place_of(Oid oid)
-{
-	return &pfs_known[oid & (PFS_KNOWN - 1)];
-}
-
 /* A relation that is counted and recorded, and was looked up before; else NULL. */
 static inline PfsKnown *
-ready(Relation relation)
+ready(Relation relation, uint32 rules)
 {
-	PfsKnown   *known;
+	PfsKnown   *known = pfs_known_place(RelationGetRelid(relation));
 
-	if (pfs_unlikely(relation == NULL || relation->pgstat_info == NULL))
-		return NULL;
-	known = place_of(RelationGetRelid(relation));
-	if (pfs_unlikely(known->oid != RelationGetRelid(relation) || !known->watched ||
-					 known->rules != pfs_load(&pfs_arena->objects_changed)))
-		return NULL;
-	return known;
-}
-
-/* Of the scan of an index, if the plan has no other below this node, or none; NULL: who knows. */
-static pg_noinline PlanState *
-only_leaf(PlanState *node)
-{
-	for (;; node = outerPlanState(node))
-		switch (nodeTag(node))
-		{
-			case T_IndexScanState:
-			case T_ValuesScanState:
-				return node;
-			case T_ResultState:
-				if (outerPlanState(node) == NULL)
-					return node;
-				break;
-			case T_AggState:
-			case T_SortState:
-			case T_UniqueState:
-			case T_LimitState:
-			case T_LockRowsState:
-				break;
-			default:
-				return NULL;
-		}
-}
-
-/* Does nothing of the table's have to be looked at that may conflict with new rows? */
-static inline bool
-has_no_exclusions(Relation table)
-{
-	const List *indexes = table->rd_indexlist;
-	uint32		rules = pfs_load(&pfs_arena->objects_changed);
-
-	if (!table->rd_rel->relhasindex)
-		return true;
-	if (!table->rd_indexvalid)
-		return false;
-	for (int i = 0; i < list_length(indexes); i++)
-	{
-		const PfsKnown *known = place_of(list_nth_oid(indexes, i));
-
-		if (known->oid != list_nth_oid(indexes, i) || known->kind == PFS_KNOWN_NOT || known->rules != rules ||
-			known->excludes)
-			return false;
-	}
-	return true;
-}
-
-/* What a node changes, if it is one plain table that nothing has to be looked at for; else NULL. */
-static inline Relation
-only_target(const ModifyTableState *node)
-{
-	const ResultRelInfo *target = node->resultRelInfo;
-	Relation	table = target->ri_RelationDesc;
-
-	if (node->mt_nrels != 1 || node->rootResultRelInfo != target || node->operation == CMD_MERGE ||
-		((const ModifyTable *) node->ps.plan)->onConflictAction != ONCONFLICT_NONE ||
-		table->rd_rel->relkind != RELKIND_RELATION ||
-		(node->operation != CMD_DELETE && !has_no_exclusions(table)))
-		return NULL;
-	return table;
+	return pfs_likely(relation->pgstat_info != NULL && known->oid == RelationGetRelid(relation) &&
+					  known->watched && known->rules == rules) ? known : NULL;
 }
 
 /* Is this execution not timed?  As pfs_times_decide. */
@@ -210,6 +138,16 @@ is_untimed(PfsKnown *known)
 	else if (pfs_session.rows.timed)
 		return false;
 	return true;
+}
+
+static inline void
+begin_scan(PfsPart *part, Relation index, PfsKnown *known)
+{
+	const PgStat_TableStatus *status = index->pgstat_info;
+
+	pfs_part_set(part, index, known, PFS_READS_INDEX, true);
+	known->epoch = pfs_known_epoch;
+	pfs_index_seen(known, pfs_index_fetched(status), pfs_index_returned(status));
 }
 
 /* The call is the outermost one. */
@@ -226,32 +164,74 @@ run_shortly(PfsRelations *relations, uint32 parts)
 	pfs_relations_running = relations;
 }
 
-static inline void
-begin_scan(PfsPart *part, Relation index, PfsKnown *known)
+/* Is there nothing that may conflict with new rows and has to be looked at?  As begin_conflicts. */
+static inline bool
+has_no_exclusions(Relation table, uint32 rules)
 {
-	const PgStat_TableStatus *status = index->pgstat_info;
+	const List *indexes = table->rd_indexlist;
 
-	pfs_part_set(part, index, known, PFS_READS_INDEX, true);
-	known->epoch = pfs_known_epoch;
-	pfs_index_seen(known, pfs_index_fetched(status), pfs_index_returned(status));
+	if (!table->rd_rel->relhasindex)
+		return true;
+	if (!table->rd_indexvalid)
+		return false;
+	for (int i = 0; i < list_length(indexes); i++)
+	{
+		Oid			oid = list_nth_oid(indexes, i);
+		const PfsKnown *known = pfs_known_place(oid);
+
+		if (known->oid != oid || known->kind == PFS_KNOWN_NOT || known->rules != rules || known->excludes)
+			return false;
+	}
+	return true;
 }
 
-/* Other plans of which the short way may know all: one that changes a table, or has nodes above a scan. */
-static pg_noinline bool
-begin_other(PfsRelations *relations)
+/* Does it change one table, a plain one? */
+static inline bool
+has_one_target(const ModifyTableState *node)
+{
+	const ResultRelInfo *target = node->resultRelInfo;
+
+	return node->mt_nrels == 1 && node->rootResultRelInfo == target && node->operation != CMD_MERGE &&
+		((const ModifyTable *) node->ps.plan)->onConflictAction == ONCONFLICT_NONE &&
+		target->ri_RelationDesc->rd_rel->relkind == RELKIND_RELATION;
+}
+
+/* The only one below, itself included, that may scan anything; else NULL. */
+static inline PlanState *
+only_leaf(PlanState *node)
+{
+	while (!IsA(node, IndexScanState))
+	{
+		if (outerPlanState(node) == NULL)
+			return IsA(node, ResultState) || IsA(node, ValuesScanState) ? node : NULL;
+		if (!IsA(node, AggState) && !IsA(node, SortState) && !IsA(node, UniqueState) && !IsA(node, LimitState) &&
+			!IsA(node, LockRowsState) && !IsA(node, ResultState))
+			return NULL;
+		node = outerPlanState(node);
+	}
+	return node;
+}
+
+/* As begin_only_scan, where a table is changed, or nodes are above the scan. */
+static inline bool
+begin_other(PfsRelations *relations, uint32 rules)
 {
 	PlanState  *node = relations->plan;
 	PfsPart    *part = relations->own;
 	Relation	table = NULL;
-	Relation	index;
+	Relation	index = NULL;
 	PfsKnown   *changed = NULL;
 	PfsKnown   *scanned = NULL;
 
 	if (IsA(node, ModifyTableState))
 	{
-		table = only_target((ModifyTableState *) node);
-		changed = ready(table);
-		if (changed == NULL)
+		const ModifyTableState *modify = (const ModifyTableState *) node;
+
+		if (!has_one_target(modify))
+			return false;
+		table = modify->resultRelInfo->ri_RelationDesc;
+		changed = ready(table, rules);
+		if (changed == NULL || (modify->operation != CMD_DELETE && !has_no_exclusions(table, rules)))
 			return false;
 		node = outerPlanState(node);
 	}
@@ -261,7 +241,7 @@ begin_other(PfsRelations *relations)
 	if (IsA(node, IndexScanState))
 	{
 		index = ((IndexScanState *) node)->iss_RelationDesc;
-		scanned = ready(index);
+		scanned = ready(index, rules);
 		if (scanned == NULL)
 			return false;
 	}
@@ -281,25 +261,12 @@ begin_other(PfsRelations *relations)
 	return true;
 }
 
-/*
- * The most frequent calls by far: the client's, whose plan scans one index at most and changes one table at most, all
- * known.  False: nothing was done.
- */
 static pg_attribute_always_inline bool
-begin_shortly(PfsRelations *relations)
+begin_only_scan(PfsRelations *relations, uint32 rules)
 {
-	Relation	index;
-	PfsKnown   *known;
+	Relation	index = ((const IndexScanState *) relations->plan)->iss_RelationDesc;
+	PfsKnown   *known = ready(index, rules);
 
-	/* that rows are counted as they were last says, too, that they are wanted */
-	if (relations->nothing != 0 || pfs_relations_running != NULL || relations->statement == NULL ||
-		pfs_session.rows.changes != pfs_load_acquire(&pfs_arena->changes) ||
-		relations->estate->es_subplanstates != NIL)
-		return false;
-	if (!IsA(relations->plan, IndexScanState))
-		return begin_other(relations);
-	index = ((const IndexScanState *) relations->plan)->iss_RelationDesc;
-	known = ready(index);
 	if (known == NULL || !is_untimed(known))
 		return false;
 	pfs_known_epoch++;
@@ -308,33 +275,45 @@ begin_shortly(PfsRelations *relations)
 	return true;
 }
 
+static pg_noinline void
+begin_not_only_scan(PfsRelations *relations, uint32 rules)
+{
+	if (!begin_other(relations, rules))
+		begin_any(relations);
+}
+
+/*
+ * The most frequent calls by far have a short way: the client's, whose plan scans one index at most and changes one
+ * table at most, which are known.  That rows are counted as they were last says, too, that they are wanted.
+ */
 PFS_HOT void
 pfs_relations_begin(PfsRelations *relations)
 {
-	if (!begin_shortly(relations))
+	const PfsArena *arena = pfs_arena;
+
+	if (pfs_unlikely(relations->nothing != 0 || pfs_relations_running != NULL || relations->statement == NULL ||
+					 pfs_session.rows.changes != pfs_load_acquire(&arena->changes) ||
+					 relations->estate->es_subplanstates != NIL))
+		begin_any(relations);
+	else if (!IsA(relations->plan, IndexScanState))
+		begin_not_only_scan(relations, pfs_load(&arena->objects_changed));
+	else if (pfs_unlikely(!begin_only_scan(relations, pfs_load(&arena->objects_changed))))
 		begin_any(relations);
 }
 
 /* --- a call ends --- */
 
-static inline void
-end_parts(const PfsRelations *relations)
+static pg_noinline void
+take_from(const PfsRelations *relations, uint32 first)
 {
-	const PfsPart *part = relations->part;
 	uint64		examined = 0;
 
-	for (const PfsPart *end = part + relations->parts; part < end; part++)
-	{
-		const PgStat_TableStatus *status = pfs_part_status(part);
-
-		if (pfs_unlikely(status == NULL))
-			continue;
-		examined += pfs_likely(pfs_part_is_index(part)) ? pfs_index_take(part, status) : pfs_table_take(part, status);
-	}
+	for (uint32 i = first; i < relations->parts; i++)
+		examined += pfs_part_take(&relations->part[i]);
 	pfs_relations_examined(relations, examined);
 }
 
-/* Calls above it were left by an error that somebody caught without a subtransaction. */
+/* Calls above it may have been left by an error that somebody caught without a subtransaction. */
 static pg_noinline void
 end_special(PfsRelations *relations)
 {
@@ -348,20 +327,49 @@ end_special(PfsRelations *relations)
 	if (relations->timing == PFS_TIMING_TIMED)
 		pfs_relations_examined(relations, pfs_times_take(relations));
 	else
-		end_parts(relations);
+		take_from(relations, 0);
+}
+
+/* As pfs_part_take, of an index that is scanned.  False: nothing was done. */
+static pg_attribute_always_inline bool
+take_scan(const PfsPart *part, PfsStatement *statement)
+{
+	PfsKnown   *known = part->known;
+	const PgStat_TableStatus *status;
+	uint64		fetched;
+	int64		rows;
+
+	if (part->reads != PFS_READS_INDEX || !part->records || (status = part->relation->pgstat_info) == NULL)
+		return false;
+	fetched = pfs_index_fetched(status);
+	rows = (int64) (fetched - known->seen[PFS_INDEX_FETCHED]);
+	if (pfs_likely(rows > 0))
+	{
+		if (pfs_unlikely(statement == NULL || pfs_session.rows.shown ||
+						 !pfs_wait_rows_quickly(&pfs_session, known->cell, known->row, known->use, PFS_TABLE_FETCH,
+												(uint64) rows)))
+			return false;
+		pfs_statement_count(statement, PFS_COUNTER_ROWS_EXAMINED, (uint64) rows);
+	}
+	else if (pfs_unlikely(rows < 0))
+		return false;
+	pfs_index_seen(known, fetched, pfs_index_returned(status));
+	return true;
 }
 
 PFS_HOT void
 pfs_relations_end(PfsRelations *relations)
 {
-	if (pfs_unlikely(pfs_relations_running != relations || relations->routes ||
-					 relations->timing == PFS_TIMING_TIMED))
+	if (pfs_unlikely(pfs_relations_running != relations || relations->special))
 	{
 		end_special(relations);
 		return;
 	}
 	pop();
-	end_parts(relations);
+	if (pfs_unlikely(!take_scan(relations->part, relations->statement)))
+		take_from(relations, 0);
+	else if (relations->parts > 1)
+		take_from(relations, 1);
 }
 
 /* --- errors --- */

@@ -52,11 +52,18 @@ extern uint32 pfs_known_owed;	/* number of those with "owed" */
 
 extern PfsKnown *pfs_known_find_slow(Oid oid);
 
+/* Where it most often is. */
+static inline PfsKnown *
+pfs_known_place(Oid oid)
+{
+	return (PfsKnown *) ((char *) pfs_known + (oid & (PFS_KNOWN - 1)) * sizeof(PfsKnown));
+}
+
 /* NULL: no room (counted). */
 static inline PfsKnown *
 pfs_known_find(Oid oid)
 {
-	PfsKnown   *known = &pfs_known[oid & (PFS_KNOWN - 1)];
+	PfsKnown   *known = pfs_known_place(oid);
 
 	return pfs_likely(known->oid == oid) ? known : pfs_known_find_slow(oid);
 }

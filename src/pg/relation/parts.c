@@ -59,7 +59,7 @@ pfs_table_take(const PfsPart *part, const PgStat_TableStatus *status)
 	return examined;
 }
 
-static uint64
+static pg_attribute_always_inline uint64
 take(const PfsPart *part, const PgStat_TableStatus *status)
 {
 	if (status == NULL)

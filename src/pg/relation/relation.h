@@ -48,6 +48,7 @@ typedef struct PfsRelations
 			bool		records;
 			bool		routes; /* to partitions that are opened as rows come */
 			bool		conflicts;	/* and looks for conflicting rows in their indexes */
+			bool		special;	/* routes, or is timed */
 			uint8		timing; /* PfsTimingState, see times.h */
 			uint8		weight; /* executions that a timed one stands for, less 1 */
 		};
