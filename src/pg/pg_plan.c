@@ -469,7 +469,7 @@ pfs_pg_shape(const PlannedStmt *plan, PfsPgTemplate *template)
 }
 
 /* After ExecutorStart: the plan is initialised, and not run yet. */
-PFS_HOT void
+pg_noinline void
 pfs_pg_plan_start(PfsPgQuery *query)
 {
 	if (query->relations.statement->host_watches == SORTS_WHAT_IS_READ && is_counted_exactly(query))

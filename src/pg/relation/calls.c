@@ -33,6 +33,20 @@ pfs_relations_remove(PfsRelations *relations)
 	relations->runs = false;
 }
 
+void
+pfs_relations_spell_out(PfsRelations *relations)
+{
+	PfsPart    *part = relations->own;
+
+	if (!relations->brief)
+		return;
+	relations->brief = false;
+	pfs_part_set(part, part->relation, part->known, PFS_READS_INDEX, true);
+	part->time = NULL;
+	relations->part = part;
+	relations->parts = 1;
+}
+
 /* --- a call begins --- */
 
 static void
@@ -82,6 +96,7 @@ begin_again(PfsRelations *relations)
 {
 	static PfsKnown nobody;
 
+	pfs_relations_spell_out(relations);
 	for (uint32 i = 0; i < relations->parts; i++)
 	{
 		PfsPart    *part = &relations->part[i];
@@ -112,7 +127,6 @@ begin_any(PfsRelations *relations)
 	}
 	if (pfs_unlikely(relations->timing == PFS_TIMING_TIMED))
 		relations->began = pfs_now();
-	relations->special = relations->routes || relations->timing == PFS_TIMING_TIMED;
 	if (pfs_likely(relations->parts > 0) || relations->routes)
 		pfs_relations_run(relations);
 }
@@ -145,23 +159,48 @@ begin_scan(PfsPart *part, Relation index, PfsKnown *known)
 {
 	const PgStat_TableStatus *status = index->pgstat_info;
 
-	pfs_part_set(part, index, known, PFS_READS_INDEX, true);
+	part->relation = index;
+	part->known = known;
 	known->epoch = pfs_known_epoch;
 	pfs_index_seen(known, pfs_index_fetched(status), pfs_index_returned(status));
 }
 
 /* The call is the outermost one. */
 static pg_attribute_always_inline void
-run_shortly(PfsRelations *relations, uint32 parts)
+run_shortly(PfsRelations *relations, bool brief)
 {
 	relations->nothing = 0;
 	relations->runs = relations->built = relations->records = true;
+	relations->brief = brief;
 	relations->timing = PFS_TIMING_NONE;
-	relations->parts = parts;
-	relations->part = relations->own;
 	relations->level = pfs_pg_nest_level;
 	relations->outer = NULL;
 	pfs_relations_running = relations;
+}
+
+static inline void
+begin_brief(PfsRelations *relations, Relation index, PfsKnown *known)
+{
+	pfs_known_epoch++;
+	begin_scan(relations->own, index, known);
+	run_shortly(relations, true);
+}
+
+/* Changes a table, whose rows are found by an index (known), or come from the client. */
+static inline void
+begin_change(PfsRelations *relations, Relation index, PfsKnown *scanned, Relation table, PfsKnown *changed)
+{
+	pfs_known_epoch++;
+	relations->part = relations->own;
+	relations->parts = 0;
+	if (scanned != NULL)
+	{
+		begin_scan(relations->own, index, scanned);
+		pfs_part_set(&relations->own[relations->parts++], index, scanned, PFS_READS_INDEX, true);
+	}
+	pfs_table_start(changed, table->pgstat_info);
+	pfs_part_set(&relations->own[relations->parts++], table, changed, PFS_READS_NOTHING, true);
+	run_shortly(relations, false);
 }
 
 /* Is there nothing that may conflict with new rows and has to be looked at?  As begin_conflicts. */
@@ -197,8 +236,8 @@ has_one_target(const ModifyTableState *node)
 }
 
 /* The only one below, itself included, that may scan anything; else NULL. */
-static inline PlanState *
-only_leaf(PlanState *node)
+static inline const PlanState *
+only_leaf(const PlanState *node)
 {
 	while (!IsA(node, IndexScanState))
 	{
@@ -216,8 +255,7 @@ only_leaf(PlanState *node)
 static inline bool
 begin_other(PfsRelations *relations, uint32 rules)
 {
-	PlanState  *node = relations->plan;
-	PfsPart    *part = relations->own;
+	const PlanState *node = relations->plan;
 	Relation	table = NULL;
 	Relation	index = NULL;
 	PfsKnown   *changed = NULL;
@@ -240,24 +278,17 @@ begin_other(PfsRelations *relations, uint32 rules)
 		return false;
 	if (IsA(node, IndexScanState))
 	{
-		index = ((IndexScanState *) node)->iss_RelationDesc;
+		index = ((const IndexScanState *) node)->iss_RelationDesc;
 		scanned = ready(index, rules);
-		if (scanned == NULL)
+		if (scanned == NULL || !is_untimed(scanned))
 			return false;
 	}
-	else if (changed == NULL)
+	else if (changed == NULL || !is_untimed(changed))
 		return false;
-	if (!is_untimed(scanned != NULL ? scanned : changed))
-		return false;
-	pfs_known_epoch++;
-	if (scanned != NULL)
-		begin_scan(part++, index, scanned);
-	if (changed != NULL)
-	{
-		pfs_part_set(part++, table, changed, PFS_READS_NOTHING, true);
-		pfs_table_start(changed, table->pgstat_info);
-	}
-	run_shortly(relations, (uint32) (part - relations->own));
+	if (changed == NULL)
+		begin_brief(relations, index, scanned);
+	else
+		begin_change(relations, index, scanned, table, changed);
 	return true;
 }
 
@@ -269,9 +300,7 @@ begin_only_scan(PfsRelations *relations, uint32 rules)
 
 	if (known == NULL || !is_untimed(known))
 		return false;
-	pfs_known_epoch++;
-	begin_scan(relations->own, index, known);
-	run_shortly(relations, 1);
+	begin_brief(relations, index, known);
 	return true;
 }
 
@@ -304,48 +333,44 @@ pfs_relations_begin(PfsRelations *relations)
 /* --- a call ends --- */
 
 static pg_noinline void
-take_from(const PfsRelations *relations, uint32 first)
+end_any(PfsRelations *relations)
 {
 	uint64		examined = 0;
 
-	for (uint32 i = first; i < relations->parts; i++)
-		examined += pfs_part_take(&relations->part[i]);
+	if (pfs_unlikely(!relations->runs))
+		return;
+	/* calls above it were left by an error that somebody caught without a subtransaction */
+	while (pfs_unlikely(pfs_relations_running != relations))
+		pop();
+	pop();
+	pfs_relations_spell_out(relations);
+	if (pfs_unlikely(relations->routes))
+		pfs_routed_add(relations);
+	if (pfs_unlikely(relations->timing == PFS_TIMING_TIMED))
+		examined = pfs_times_take(relations);
+	else
+		for (uint32 i = 0; i < relations->parts; i++)
+			examined += pfs_part_take(&relations->part[i]);
 	pfs_relations_examined(relations, examined);
 }
 
-/* Calls above it may have been left by an error that somebody caught without a subtransaction. */
-static pg_noinline void
-end_special(PfsRelations *relations)
-{
-	if (!relations->runs)
-		return;
-	while (pfs_relations_running != relations)
-		pop();
-	pop();
-	if (relations->routes)
-		pfs_routed_add(relations);
-	if (relations->timing == PFS_TIMING_TIMED)
-		pfs_relations_examined(relations, pfs_times_take(relations));
-	else
-		take_from(relations, 0);
-}
-
-/* As pfs_part_take, of an index that is scanned.  False: nothing was done. */
+/* As pfs_part_take, of the scan of a brief call.  False: nothing was done. */
 static pg_attribute_always_inline bool
-take_scan(const PfsPart *part, PfsStatement *statement)
+end_brief(PfsRelations *relations)
 {
-	PfsKnown   *known = part->known;
-	const PgStat_TableStatus *status;
+	PfsStatement *statement = relations->statement;
+	PfsKnown   *known = relations->own[0].known;
+	const PgStat_TableStatus *status = relations->own[0].relation->pgstat_info;
 	uint64		fetched;
 	int64		rows;
 
-	if (part->reads != PFS_READS_INDEX || !part->records || (status = part->relation->pgstat_info) == NULL)
+	if (pfs_unlikely(status == NULL))
 		return false;
 	fetched = pfs_index_fetched(status);
 	rows = (int64) (fetched - known->seen[PFS_INDEX_FETCHED]);
 	if (pfs_likely(rows > 0))
 	{
-		if (pfs_unlikely(statement == NULL || pfs_session.rows.shown ||
+		if (pfs_unlikely(statement == NULL || pfs_session.rows.shown || !pfs_wait_rows_known(&pfs_session) ||
 						 !pfs_wait_rows_quickly(&pfs_session, known->cell, known->row, known->use, PFS_TABLE_FETCH,
 												(uint64) rows)))
 			return false;
@@ -354,22 +379,17 @@ take_scan(const PfsPart *part, PfsStatement *statement)
 	else if (pfs_unlikely(rows < 0))
 		return false;
 	pfs_index_seen(known, fetched, pfs_index_returned(status));
+	relations->runs = false;
+	pfs_relations_running = NULL;
 	return true;
 }
 
 PFS_HOT void
 pfs_relations_end(PfsRelations *relations)
 {
-	if (pfs_unlikely(pfs_relations_running != relations || relations->special))
-	{
-		end_special(relations);
-		return;
-	}
-	pop();
-	if (pfs_unlikely(!take_scan(relations->part, relations->statement)))
-		take_from(relations, 0);
-	else if (relations->parts > 1)
-		take_from(relations, 1);
+	if (!relations->brief || pfs_unlikely(pfs_relations_running != relations) ||
+		pfs_unlikely(!end_brief(relations)))
+		end_any(relations);
 }
 
 /* --- errors --- */
@@ -388,6 +408,7 @@ pfs_relations_failed(void)
 
 		if (relations->statement != NULL)
 			pfs_session.running = relations->statement;
+		pfs_relations_spell_out(relations);
 		for (uint32 i = 0; i < relations->parts; i++)
 			if (relations->part[i].relation != NULL || InterruptHoldoffCount == 0)
 				examined += pfs_part_take(&relations->part[i]);

@@ -97,6 +97,7 @@ take_for_outer(PfsKnown *known, bool index, const PgStat_TableStatus *status)
 	{
 		PfsPart		routed = {.known = known,.records = outer->records && known->watched,.reads = index ? PFS_READS_CONFLICTS : PFS_READS_NOTHING};
 
+		pfs_relations_spell_out(outer);
 		for (uint32 i = 0; i < outer->parts; i++)
 			if (outer->part[i].known == known)
 			{

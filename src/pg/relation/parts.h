@@ -98,6 +98,12 @@ extern void pfs_relations_run(PfsRelations *relations);
 /* Calls on the C stack, innermost first; some may have been left without a word. */
 extern PfsRelations *pfs_relations_running;
 
+/*
+ * A brief call, the most frequent one by far, is the outermost; of its only part it notes relation and known.  Who
+ * looks at parts of a call that may be brief makes it one as others are.
+ */
+extern void pfs_relations_spell_out(PfsRelations *relations);
+
 /* nodes.c: finds the relations of its plan. */
 extern void pfs_plan_begin(PfsRelations *relations);
 
