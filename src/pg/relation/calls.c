@@ -38,13 +38,14 @@ pfs_relations_spell_out(PfsRelations *relations)
 {
 	PfsPart    *part = relations->own;
 
-	if (!relations->brief)
-		return;
-	relations->brief = false;
-	pfs_part_set(part, part->relation, part->known, PFS_READS_INDEX, true);
-	part->time = NULL;
-	relations->part = part;
-	relations->parts = 1;
+	if (relations->brief == PFS_BRIEF_SCAN)
+	{
+		pfs_part_set(part, part->relation, part->known, PFS_READS_INDEX, true);
+		part->time = NULL;
+		relations->part = part;
+		relations->parts = 1;
+	}
+	relations->brief = PFS_BRIEF_NOT;
 }
 
 /* --- a call begins --- */
@@ -155,7 +156,7 @@ is_untimed(PfsKnown *known)
 }
 
 static inline void
-begin_scan(PfsPart *part, Relation index, PfsKnown *known)
+note_scan(PfsPart *part, Relation index, PfsKnown *known)
 {
 	const PgStat_TableStatus *status = index->pgstat_info;
 
@@ -167,11 +168,11 @@ begin_scan(PfsPart *part, Relation index, PfsKnown *known)
 
 /* The call is the outermost one. */
 static pg_attribute_always_inline void
-run_shortly(PfsRelations *relations, bool brief)
+run_shortly(PfsRelations *relations, PfsBrief brief)
 {
 	relations->nothing = 0;
 	relations->runs = relations->built = relations->records = true;
-	relations->brief = brief;
+	relations->brief = (uint8) brief;
 	relations->timing = PFS_TIMING_NONE;
 	relations->level = pfs_pg_nest_level;
 	relations->outer = NULL;
@@ -179,28 +180,33 @@ run_shortly(PfsRelations *relations, bool brief)
 }
 
 static inline void
-begin_brief(PfsRelations *relations, Relation index, PfsKnown *known)
+begin_scan(PfsRelations *relations, Relation index, PfsKnown *known)
 {
 	pfs_known_epoch++;
-	begin_scan(relations->own, index, known);
-	run_shortly(relations, true);
+	note_scan(relations->own, index, known);
+	run_shortly(relations, PFS_BRIEF_SCAN);
 }
 
 /* Changes a table, whose rows are found by an index (known), or come from the client. */
 static inline void
-begin_change(PfsRelations *relations, Relation index, PfsKnown *scanned, Relation table, PfsKnown *changed)
+begin_change(PfsRelations *relations, Relation index, PfsKnown *scanned, Relation table, PfsKnown *changed,
+			 PfsBrief brief)
 {
+	PfsCounters now;
+
 	pfs_known_epoch++;
 	relations->part = relations->own;
 	relations->parts = 0;
 	if (scanned != NULL)
 	{
-		begin_scan(relations->own, index, scanned);
+		note_scan(relations->own, index, scanned);
 		pfs_part_set(&relations->own[relations->parts++], index, scanned, PFS_READS_INDEX, true);
 	}
-	pfs_table_start(changed, table->pgstat_info);
+	pfs_counters_read_table(table->pgstat_info, &now);
+	memcpy(changed->seen, now.value, sizeof(now.value));
+	changed->epoch = pfs_known_epoch;
 	pfs_part_set(&relations->own[relations->parts++], table, changed, PFS_READS_NOTHING, true);
-	run_shortly(relations, false);
+	run_shortly(relations, brief);
 }
 
 /* Is there nothing that may conflict with new rows and has to be looked at?  As begin_conflicts. */
@@ -260,6 +266,7 @@ begin_other(PfsRelations *relations, uint32 rules)
 	Relation	index = NULL;
 	PfsKnown   *changed = NULL;
 	PfsKnown   *scanned = NULL;
+	PfsBrief	brief = PFS_BRIEF_SCAN;
 
 	if (IsA(node, ModifyTableState))
 	{
@@ -267,9 +274,11 @@ begin_other(PfsRelations *relations, uint32 rules)
 
 		if (!has_one_target(modify))
 			return false;
+		brief = modify->operation == CMD_INSERT ? PFS_BRIEF_INSERT
+			: modify->operation == CMD_UPDATE ? PFS_BRIEF_UPDATE : PFS_BRIEF_DELETE;
 		table = modify->resultRelInfo->ri_RelationDesc;
 		changed = ready(table, rules);
-		if (changed == NULL || (modify->operation != CMD_DELETE && !has_no_exclusions(table, rules)))
+		if (changed == NULL || (brief != PFS_BRIEF_DELETE && !has_no_exclusions(table, rules)))
 			return false;
 		node = outerPlanState(node);
 	}
@@ -286,9 +295,9 @@ begin_other(PfsRelations *relations, uint32 rules)
 	else if (changed == NULL || !is_untimed(changed))
 		return false;
 	if (changed == NULL)
-		begin_brief(relations, index, scanned);
+		begin_scan(relations, index, scanned);
 	else
-		begin_change(relations, index, scanned, table, changed);
+		begin_change(relations, index, scanned, table, changed, brief);
 	return true;
 }
 
@@ -300,7 +309,7 @@ begin_only_scan(PfsRelations *relations, uint32 rules)
 
 	if (known == NULL || !is_untimed(known))
 		return false;
-	begin_brief(relations, index, known);
+	begin_scan(relations, index, known);
 	return true;
 }
 
@@ -356,11 +365,10 @@ end_any(PfsRelations *relations)
 
 /* As pfs_part_take, of the scan of a brief call.  False: nothing was done. */
 static pg_attribute_always_inline bool
-end_brief(PfsRelations *relations)
+take_scan(const PfsPart *part, PfsStatement *statement)
 {
-	PfsStatement *statement = relations->statement;
-	PfsKnown   *known = relations->own[0].known;
-	const PgStat_TableStatus *status = relations->own[0].relation->pgstat_info;
+	PfsKnown   *known = part->known;
+	const PgStat_TableStatus *status = part->relation->pgstat_info;
 	uint64		fetched;
 	int64		rows;
 
@@ -379,16 +387,62 @@ end_brief(PfsRelations *relations)
 	else if (pfs_unlikely(rows < 0))
 		return false;
 	pfs_index_seen(known, fetched, pfs_index_returned(status));
+	return true;
+}
+
+/* The same of the table that it changes, if nothing but this has happened to it. */
+static inline bool
+take_change(const PfsPart *part, PfsTableOperation operation)
+{
+	PfsKnown   *known = part->known;
+	const PgStat_TableStatus *status = part->relation->pgstat_info;
+	PfsCounters now;
+	int64		rows;
+
+	if (status == NULL)
+		return false;
+	pfs_counters_read_table(status, &now);
+	rows = (int64) (now.value[operation] - known->seen[operation]);
+	if (rows == 0)
+		return memcmp(now.value, known->seen, sizeof(now.value)) == 0;
+	now.value[operation] = known->seen[operation];
+	if (rows < 0 || memcmp(now.value, known->seen, sizeof(now.value)) != 0 || pfs_session.rows.shown ||
+		!pfs_wait_rows_known(&pfs_session) ||
+		!pfs_wait_rows_quickly(&pfs_session, known->cell, known->row, known->use, operation, (uint64) rows))
+		return false;
+	known->seen[operation] += (uint64) rows;
+	return true;
+}
+
+static inline void
+end_outermost(PfsRelations *relations)
+{
 	relations->runs = false;
 	pfs_relations_running = NULL;
-	return true;
+}
+
+static pg_noinline void
+end_change(PfsRelations *relations)
+{
+	const PfsPart *part = relations->own;
+
+	if ((relations->parts == 1 || take_scan(part++, relations->statement)) &&
+		take_change(part, (PfsTableOperation) (relations->brief - PFS_BRIEF_SCAN)))
+		end_outermost(relations);
+	else
+		end_any(relations);
 }
 
 PFS_HOT void
 pfs_relations_end(PfsRelations *relations)
 {
-	if (!relations->brief || pfs_unlikely(pfs_relations_running != relations) ||
-		pfs_unlikely(!end_brief(relations)))
+	if (pfs_unlikely(pfs_relations_running != relations || relations->brief == PFS_BRIEF_NOT))
+		end_any(relations);
+	else if (relations->brief != PFS_BRIEF_SCAN)
+		end_change(relations);
+	else if (pfs_likely(take_scan(relations->own, relations->statement)))
+		end_outermost(relations);
+	else
 		end_any(relations);
 }
 

@@ -17,8 +17,25 @@ typedef struct PfsCounters
 	uint64		value[PFS_TABLE_OPERATIONS];
 } PfsCounters;
 
-/* parts.c: adds what stands in the levels of the transaction under way. */
-extern void pfs_counters_add_pending(const PgStat_TableXactStatus *level, PfsCounters *counters);
+/*
+ * Adds what stands in the levels of the transaction under way, and moves to the other counters when they end; what a
+ * TRUNCATE has set aside counts, too.
+ */
+static inline void
+pfs_counters_add_pending(const PgStat_TableXactStatus *level, PfsCounters *counters)
+{
+	for (; level != NULL; level = level->upper)
+	{
+		counters->value[PFS_TABLE_INSERT] += (uint64) level->tuples_inserted;
+		counters->value[PFS_TABLE_UPDATE] += (uint64) level->tuples_updated;
+		counters->value[PFS_TABLE_DELETE] += (uint64) level->tuples_deleted;
+		if (pfs_likely(!level->truncdropped))
+			continue;
+		counters->value[PFS_TABLE_INSERT] += (uint64) level->inserted_pre_truncdrop;
+		counters->value[PFS_TABLE_UPDATE] += (uint64) level->updated_pre_truncdrop;
+		counters->value[PFS_TABLE_DELETE] += (uint64) level->deleted_pre_truncdrop;
+	}
+}
 
 static inline uint64
 pfs_index_fetched(const PgStat_TableStatus *status)
@@ -40,8 +57,7 @@ pfs_counters_read_table(const PgStat_TableStatus *status, PfsCounters *counters)
 	counters->value[PFS_TABLE_INSERT] = (uint64) PFS_PG_COUNTER(status, tuples_inserted);
 	counters->value[PFS_TABLE_UPDATE] = (uint64) PFS_PG_COUNTER(status, tuples_updated);
 	counters->value[PFS_TABLE_DELETE] = (uint64) PFS_PG_COUNTER(status, tuples_deleted);
-	if (status->trans != NULL)
-		pfs_counters_add_pending(status->trans, counters);
+	pfs_counters_add_pending(status->trans, counters);
 }
 
 /* The others of an index stay as they are: nobody asks. */

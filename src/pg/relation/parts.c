@@ -9,23 +9,6 @@
 
 /* --- the server's counters --- */
 
-/* It moves to the other counters when the levels end; what a TRUNCATE has set aside counts, too. */
-pg_noinline void
-pfs_counters_add_pending(const PgStat_TableXactStatus *level, PfsCounters *counters)
-{
-	for (; level != NULL; level = level->upper)
-	{
-		counters->value[PFS_TABLE_INSERT] += (uint64) level->tuples_inserted;
-		counters->value[PFS_TABLE_UPDATE] += (uint64) level->tuples_updated;
-		counters->value[PFS_TABLE_DELETE] += (uint64) level->tuples_deleted;
-		if (!level->truncdropped)
-			continue;
-		counters->value[PFS_TABLE_INSERT] += (uint64) level->inserted_pre_truncdrop;
-		counters->value[PFS_TABLE_UPDATE] += (uint64) level->updated_pre_truncdrop;
-		counters->value[PFS_TABLE_DELETE] += (uint64) level->deleted_pre_truncdrop;
-	}
-}
-
 pg_noinline const PgStat_TableStatus *
 pfs_status_of_oid(Oid oid)
 {

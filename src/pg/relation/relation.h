@@ -23,7 +23,7 @@ struct PfsStatement;
 typedef struct PfsPart
 {
 	Relation	relation;		/* open as long as the query; NULL: looked up by its oid */
-	struct PfsKnown *known;		/* here a brief call's first part ends */
+	struct PfsKnown *known;
 	struct PfsTime *time;		/* of the node that reads or changes it; NULL = not timed */
 	Oid			oid;
 	uint8		reads;			/* PfsReads, see parts.h */
@@ -48,14 +48,14 @@ typedef struct PfsRelations
 			bool		records;
 			bool		routes; /* to partitions that are opened as rows come */
 			bool		conflicts;	/* and looks for conflicting rows in their indexes */
-			bool		brief;	/* all there is is one scan of an index, see pfs_relations_spell_out */
+			uint8		brief;	/* PfsBrief, see parts.h */
 			uint8		timing; /* PfsTimingState, see times.h */
 			uint8		weight; /* executions that a timed one stands for, less 1 */
 		};
 		uint64		nothing;	/* all false and undecided: it did not run yet */
 	};
 	int			level;			/* of the transaction when the call began */
-	uint32		parts;			/* from here on nothing is known before a call, and of a brief one */
+	uint32		parts;			/* not known before the first call, and of a brief scan */
 	PfsPart    *part;			/* own, or of the context */
 	PfsPart		own[PFS_OWN_PARTS];
 	uint32		routed;			/* of the partitions that it routes to, parts already */
