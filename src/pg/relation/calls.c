@@ -155,15 +155,14 @@ is_untimed(PfsKnown *known)
 	return true;
 }
 
+/* What is returned is noted when it ends: before, nobody asks an index that is read with its table. */
 static inline void
 note_scan(PfsPart *part, Relation index, PfsKnown *known)
 {
-	const PgStat_TableStatus *status = index->pgstat_info;
-
 	part->relation = index;
 	part->known = known;
 	known->epoch = pfs_known_epoch;
-	pfs_index_seen(known, pfs_index_fetched(status), pfs_index_returned(status));
+	known->seen[PFS_INDEX_FETCHED] = pfs_index_fetched(index->pgstat_info);
 }
 
 /* The call is the outermost one. */
@@ -192,20 +191,22 @@ static inline void
 begin_change(PfsRelations *relations, Relation index, PfsKnown *scanned, Relation table, PfsKnown *changed,
 			 PfsBrief brief)
 {
+	PfsPart    *part = relations->own;
 	PfsCounters now;
 
 	pfs_known_epoch++;
-	relations->part = relations->own;
-	relations->parts = 0;
+	relations->part = part;
+	relations->parts = 1;
 	if (scanned != NULL)
 	{
-		note_scan(relations->own, index, scanned);
-		pfs_part_set(&relations->own[relations->parts++], index, scanned, PFS_READS_INDEX, true);
+		note_scan(part, index, scanned);
+		pfs_part_set(part++, index, scanned, PFS_READS_INDEX, true);
+		relations->parts = 2;
 	}
+	pfs_part_set(part, table, changed, PFS_READS_NOTHING, true);
 	pfs_counters_read_table(table->pgstat_info, &now);
 	memcpy(changed->seen, now.value, sizeof(now.value));
 	changed->epoch = pfs_known_epoch;
-	pfs_part_set(&relations->own[relations->parts++], table, changed, PFS_READS_NOTHING, true);
 	run_shortly(relations, brief);
 }
 
@@ -422,11 +423,12 @@ end_outermost(PfsRelations *relations)
 }
 
 static pg_noinline void
-end_change(PfsRelations *relations)
+end_not_only_scan(PfsRelations *relations)
 {
 	const PfsPart *part = relations->own;
 
-	if ((relations->parts == 1 || take_scan(part++, relations->statement)) &&
+	if (pfs_likely(relations->brief != PFS_BRIEF_NOT && pfs_relations_running == relations) &&
+		(relations->parts == 1 || take_scan(part++, relations->statement)) &&
 		take_change(part, (PfsTableOperation) (relations->brief - PFS_BRIEF_SCAN)))
 		end_outermost(relations);
 	else
@@ -436,11 +438,9 @@ end_change(PfsRelations *relations)
 PFS_HOT void
 pfs_relations_end(PfsRelations *relations)
 {
-	if (pfs_unlikely(pfs_relations_running != relations || relations->brief == PFS_BRIEF_NOT))
-		end_any(relations);
-	else if (relations->brief != PFS_BRIEF_SCAN)
-		end_change(relations);
-	else if (pfs_likely(take_scan(relations->own, relations->statement)))
+	if (relations->brief != PFS_BRIEF_SCAN)
+		end_not_only_scan(relations);
+	else if (pfs_likely(pfs_relations_running == relations && take_scan(relations->own, relations->statement)))
 		end_outermost(relations);
 	else
 		end_any(relations);
