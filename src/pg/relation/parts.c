@@ -19,8 +19,8 @@ pfs_status_of_oid(Oid oid)
 
 /* --- recording --- */
 
-pg_noinline uint64
-pfs_table_take(const PfsPart *part, const PgStat_TableStatus *status)
+static pg_noinline uint64
+take_table(const PfsPart *part, const PgStat_TableStatus *status)
 {
 	PfsKnown   *known = part->known;
 	uint64		examined = 0;
@@ -47,7 +47,7 @@ take(const PfsPart *part, const PgStat_TableStatus *status)
 {
 	if (status == NULL)
 		return 0;
-	return pfs_part_is_index(part) ? pfs_index_take(part, status) : pfs_table_take(part, status);
+	return pfs_part_is_index(part) ? pfs_index_take(part, status) : take_table(part, status);
 }
 
 pg_noinline uint64
@@ -107,8 +107,8 @@ pfs_index_start(PfsKnown *known, const PgStat_TableStatus *status)
 	pfs_index_seen(known, fetched, returned);
 }
 
-void
-pfs_table_start(PfsKnown *known, const PgStat_TableStatus *status)
+static void
+begin_table(PfsKnown *known, const PgStat_TableStatus *status)
 {
 	PfsCounters now = {0};
 
@@ -132,7 +132,7 @@ pfs_part_start(const PfsPart *part)
 	if (pfs_part_is_index(part))
 		pfs_index_start(part->known, status);
 	else
-		pfs_table_start(part->known, status);
+		begin_table(part->known, status);
 }
 
 static pg_noinline bool

@@ -47,7 +47,6 @@ extern PfsPart *pfs_part_add(PfsRelations *relations, Relation relation, Oid oid
 
 /* Notes where its counters stand. */
 extern void pfs_part_start(const PfsPart *part);
-extern void pfs_table_start(PfsKnown *known, const PgStat_TableStatus *status);
 extern void pfs_index_start(PfsKnown *known, const PgStat_TableStatus *status);
 
 /* Both, by its oid. */
@@ -58,7 +57,6 @@ extern void pfs_part_begin(PfsRelations *relations, Oid oid, PfsReads reads);
  * fetched, or, if it needs no more than the index, has found there.
  */
 extern uint64 pfs_part_take(const PfsPart *part);
-extern uint64 pfs_table_take(const PfsPart *part, const PgStat_TableStatus *status);
 
 static inline void
 pfs_part_record(const PfsPart *part, PfsTableOperation operation, uint64 rows)
