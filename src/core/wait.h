@@ -152,24 +152,26 @@ extern void pfs_wait_rows_slow(PfsSession *session, PfsObjectCell **cell, uint32
 extern void pfs_wait_rows_show(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
 							   uint64_t rows);
 
+/* Is what it takes to count rows known, and how the switches are now? */
+static inline bool
+pfs_wait_rows_known(const PfsSession *session)
+{
+	return session->rows.changes == pfs_load_acquire(&session->arena->changes);
+}
+
 /*
- * The same, untimed, the short way: two additions, of which each is right by itself, so that readers need
- * no sequence.  False: it is not open, nothing was done.
+ * If so, counts them the short way, without the row that rows.shown asks for: two additions, of which each is right
+ * by itself, so that readers need no sequence.  False: it is not open, nothing was done.
  */
 static inline bool
 pfs_wait_rows_quickly(PfsSession *session, PfsObjectCell *cell, uint32_t row, uint32_t use,
 					  PfsTableOperation operation, uint64_t rows)
 {
-	const PfsRowsHot *hot = &session->rows;
-
-	if (pfs_unlikely(hot->changes != pfs_load_acquire(&session->arena->changes) || cell == NULL ||
-					 pfs_load(&cell->head.key) != row || pfs_load(&cell->head.use) != use ||
-					 pfs_load(&cell->head.epoch) != hot->reset))
+	if (pfs_unlikely(cell == NULL || pfs_load(&cell->head.key) != row || pfs_load(&cell->head.use) != use ||
+					 pfs_load(&cell->head.epoch) != session->rows.reset))
 		return false;
-	pfs_add(&hot->cell->stat.count, rows);
+	pfs_add(&session->rows.cell->stat.count, rows);
 	pfs_add(&cell->stat.table.operation[operation].count, rows);
-	if (pfs_unlikely(hot->shown))
-		pfs_wait_rows_show(session, row, use, operation, rows);
 	return true;
 }
 
@@ -178,8 +180,11 @@ static inline void
 pfs_wait_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use,
 			  PfsTableOperation operation, uint64_t rows)
 {
-	if (!pfs_wait_rows_quickly(session, *cell, row, use, operation, rows))
+	if (pfs_unlikely(!pfs_wait_rows_known(session) ||
+					 !pfs_wait_rows_quickly(session, *cell, row, use, operation, rows)))
 		pfs_wait_rows_slow(session, cell, row, use, operation, rows);
+	else if (pfs_unlikely(session->rows.shown))
+		pfs_wait_rows_show(session, row, use, operation, rows);
 }
 
 /* What a top-level statement waited for before it was known: while it was parsed. */

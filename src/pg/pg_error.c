@@ -211,7 +211,7 @@ store_broken_rows(void)
 
 		if (query != NULL)
 		{
-			statement->host_broken_rows = query->estate->es_processed;
+			statement->host_broken_rows = query->relations.estate->es_processed;
 			statement->host_broken = true;
 		}
 	}

@@ -285,7 +285,7 @@ find_query(const QueryDesc *desc)
 {
 	PfsPgQuery *query = pfs_session.newest != NULL ? pfs_session.newest->host_query : NULL;
 
-	if (pfs_likely(query != NULL && query->estate == desc->estate))
+	if (pfs_likely(query != NULL && query->relations.estate == desc->estate))
 		return query;
 	return pfs_session.thread != NULL ? pfs_pg_query(desc) : NULL;
 }
@@ -294,7 +294,7 @@ static inline void
 find_stage(Stage *stage, const QueryDesc *desc)
 {
 	stage->query = find_query(desc);
-	stage->statement = stage->query != NULL ? stage->query->statement : NULL;
+	stage->statement = stage->query != NULL ? stage->query->relations.statement : NULL;
 }
 
 static inline void
@@ -312,7 +312,7 @@ leave_stage(Stage *stage)
 {
 	if (stage->guarded)
 		pfs_pg_error_unguard(&stage->guard);
-	if (pfs_unlikely(stage->query->statement != stage->statement))
+	if (pfs_unlikely(stage->query->relations.statement != stage->statement))
 		return false;
 	pfs_pg_leave(stage->statement);
 	return true;

@@ -25,7 +25,7 @@
  *		pg_wait_fd.c		descriptors: files and sockets
  *		pg_wait_lock.c		heavyweight locks and who holds them
  *		pg_wait_sampler.c	looks at wait events where calls are not timed
- *		relation/parts.c	rows of tables and indexes: what a call has read and changed
+ *		relation/calls.c	rows of tables and indexes: what a call has read and changed
  *		relation/known.c	relations by oid
  *		relation/rows.c		names and rows of tables
  *		relation/dropped.c	rename, drop

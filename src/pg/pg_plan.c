@@ -7,6 +7,10 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+#include "catalog/catalog.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/hashjoin.h"
 #include "executor/instrument.h"
@@ -19,6 +23,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/tuplesort.h"
 #include "utils/tuplestore.h"
 
@@ -191,6 +196,114 @@ scans_range(Plan *plan)
 
 /* --- rows that are sorted --- */
 
+/* template->sorts */
+typedef enum Sorts
+{
+	SORTS_NOT,
+	SORTS,
+	SORTS_WHAT_IS_READ			/* one sort takes in what the only scan fetches, see sorts_what_is_read */
+} Sorts;
+
+static bool
+is_builtin_type(Oid type)
+{
+	return type < FirstNormalObjectId && type != RECORDOID && type != RECORDARRAYOID;
+}
+
+static bool
+are_builtin(const Oid *operators, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (operators[i] >= FirstNormalObjectId)
+			return false;
+	return true;
+}
+
+static bool
+is_value(const Node *node)
+{
+	return node == NULL || IsA(node, Const) || (IsA(node, Param) && ((const Param *) node)->paramkind == PARAM_EXTERN);
+}
+
+static bool
+has_only_columns(const Plan *plan)
+{
+	ListCell   *cell;
+
+	foreach(cell, plan->targetlist)
+	{
+		const Expr *expr = ((const TargetEntry *) lfirst(cell))->expr;
+
+		if (!IsA(expr, Var) || !is_builtin_type(((const Var *) expr)->vartype))
+			return false;
+	}
+	return plan->qual == NIL;
+}
+
+static bool
+compares_with_values(List *index_conditions)
+{
+	ListCell   *cell;
+
+	foreach(cell, index_conditions)
+	{
+		const OpExpr *condition = lfirst(cell);
+
+		if (!IsA(condition, OpExpr) || condition->opno >= FirstNormalObjectId || list_length(condition->args) != 2 ||
+			!IsA(linitial(condition->args), Var) || !is_builtin_type(((const Var *) linitial(condition->args))->vartype) ||
+			!is_value(lsecond(condition->args)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Does its one sort take in exactly the rows that its one scan, of an index, fetches?  So that no counter is needed if
+ * nothing else can fetch rows from that index meanwhile: no function that is not the server's runs, no query is
+ * planned (which may look into the index).  Nor is it one of the catalogue, or of TOAST, which the server reads itself.
+ */
+static bool
+sorts_what_is_read(const PlannedStmt *stmt)
+{
+	const Plan *plan = stmt->planTree;
+	const IndexScan *scan;
+
+	if (stmt->commandType != CMD_SELECT || stmt->subplans != NIL)
+		return false;
+	for (; IsA(plan, Limit) || IsA(plan, Unique); plan = plan->lefttree)
+		if (!has_only_columns(plan) ||
+			(IsA(plan, Limit) ? !is_value(((const Limit *) plan)->limitOffset) || !is_value(((const Limit *) plan)->limitCount)
+			 : !are_builtin(((const Unique *) plan)->uniqOperators, ((const Unique *) plan)->numCols)))
+			return false;
+	if (!IsA(plan, Sort) || !has_only_columns(plan) || !IsA(plan->lefttree, IndexScan) ||
+		!are_builtin(((const Sort *) plan)->sortOperators, ((const Sort *) plan)->numCols))
+		return false;
+	scan = (const IndexScan *) plan->lefttree;
+	return scan->indexid >= FirstNormalObjectId && scan->indexorderby == NIL && has_only_columns(&scan->scan.plan) &&
+		compares_with_values(scan->indexqual);
+}
+
+/* Does the server count what the only scan fetches, and all of it is what it returns?  A B-tree needs no recheck. */
+static bool
+is_counted_exactly(const PfsPgQuery *query)
+{
+	const PlanState *node = query->relations.plan;
+	Relation	index;
+
+	while (node != NULL && !IsA(node, IndexScanState))
+		node = outerPlanState(node);
+	if (node == NULL || node->instrument != NULL ||
+		pfs_record_counter(query->relations.statement->record, PFS_COUNTER_ROWS_EXAMINED) != 0)
+		return false;
+	index = ((const IndexScanState *) node)->iss_RelationDesc;
+	return index != NULL && (index->pgstat_info != NULL || index->pgstat_enabled) &&
+		index->rd_rel->relam == BTREE_AM_OID && !IsToastNamespace(index->rd_rel->relnamespace) &&
+		are_builtin(index->rd_opfamily, index->rd_index->indnkeyatts);
+}
+
+/* Stands for the rows that the statement has examined. */
+static PfsPgNodeCounter what_is_read;
+
 /*
  * Calls are counted, not rows: that needs no return.  Of the calls of a loop the last one returns no row.  When the
  * node is asked anew, the server ends the loop in its instrumentation, as long as we say that one runs.
@@ -217,7 +330,7 @@ watch_sort_input(PfsPgQuery *query, PlanState *node)
 
 	if (node == NULL)
 		return;
-	input = MemoryContextAllocExtended(query->estate->es_query_cxt, sizeof(*input),
+	input = MemoryContextAllocExtended(query->relations.estate->es_query_cxt, sizeof(*input),
 									   MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
 	if (input == NULL)
 	{
@@ -247,6 +360,8 @@ rows_sorted(const PfsPgQuery *query)
 {
 	uint64		rows = 0;
 
+	if (query->sorts == &what_is_read)
+		return pfs_record_counter(query->relations.statement->record, PFS_COUNTER_ROWS_EXAMINED);
 	for (const PfsPgNodeCounter *input = query->sorts; input != NULL; input = input->next)
 	{
 		uint64		loops = (uint64) input->own.nloops + (input->own.running ? 1 : 0);
@@ -350,30 +465,33 @@ pfs_pg_shape(const PlannedStmt *plan, PfsPgTemplate *template)
 	foreach(cell, plan->subplans)
 		look_at((Plan *) lfirst(cell), &shape, false, 0);
 	template->counters = 0;
-	template->sorts = shape.sorts > 0;
+	template->sorts = shape.sorts == 0 ? SORTS_NOT : sorts_what_is_read(plan) ? SORTS_WHAT_IS_READ : SORTS;
 	template->watches = shape.temporary > 0;
 	list_counters(&shape, template);
 }
 
 /* After ExecutorStart: the plan is initialised, and not run yet. */
-PFS_HOT void
+pg_noinline void
 pfs_pg_plan_start(PfsPgQuery *query)
 {
-	watch_sorts(query->plan, query);
+	if (query->relations.statement->host_watches == SORTS_WHAT_IS_READ && is_counted_exactly(query))
+		query->sorts = &what_is_read;
+	else
+		watch_sorts(query->relations.plan, query);
 }
 
 /* The query has a statement. */
 PFS_HOT void
 pfs_pg_plan_end(PfsPgQuery *query, bool ending)
 {
-	PfsStatement *statement = query->statement;
+	PfsStatement *statement = query->relations.statement;
 	Spills		spills = {0};
 
 	if (pfs_unlikely(query->sorts != NULL))
 		pfs_statement_set(statement, PFS_COUNTER_SORT_ROWS, rows_sorted(query));
 	if ((uint64) pgBufferUsage.temp_blks_written == statement->host_base)
 		return;
-	count_spills(query->plan, &spills);
+	count_spills(query->relations.plan, &spills);
 	pfs_statement_set(statement, PFS_COUNTER_CREATED_TMP_DISK_TABLES, spills.nodes);
 	pfs_statement_set(statement, PFS_COUNTER_SORT_MERGE_PASSES, spills.merges);
 	pfs_pg_usage_end(statement);

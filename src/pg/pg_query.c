@@ -13,94 +13,125 @@
 /* So many need no memory of the query's; those that are free, by "next". */
 #define OWN_QUERIES 16
 
-static PfsPgQuery own[OWN_QUERIES];
+static PfsPgQuery own[OWN_QUERIES] __attribute__((aligned(64)));
 static PFS_HOT_DATA PfsPgQuery *free_queries = NULL;
 static bool prepared = false;
 
 static inline bool
 is_own(const PfsPgQuery *query)
 {
-	return query >= own && query < own + OWN_QUERIES;
+	return (size_t) ((const char *) query - (const char *) own) < sizeof(own);
+}
+
+static inline void
+set_free(PfsPgQuery *query)
+{
+	query->next = free_queries;
+	free_queries = query;
+}
+
+static void
+prepare(PfsPgQuery *query)
+{
+	query->gone.func = pfs_pg_query_gone;
+	query->gone.arg = query;
 }
 
 static PFS_COLD PfsPgQuery *
 more_queries(MemoryContext context)
 {
-	PfsPgQuery *query;
+	PfsPgQuery *query = &own[0];
 
 	if (!prepared)
 	{
-		for (int i = 1; i < OWN_QUERIES; i++)
+		for (int i = OWN_QUERIES - 1; i > 0; i--)
 		{
-			own[i].next = free_queries;
-			free_queries = &own[i];
+			prepare(&own[i]);
+			set_free(&own[i]);
 		}
 		prepared = true;
-		return &own[0];
 	}
-	query = MemoryContextAllocExtended(context, sizeof(*query), MCXT_ALLOC_NO_OOM);
+	else
+		query = MemoryContextAllocExtended(context, sizeof(*query), MCXT_ALLOC_NO_OOM);
 	if (query == NULL)
 		pfs_lose(pfs_arena, PFS_LOSS_FRAMES);
+	else
+		prepare(query);
 	return query;
+}
+
+static pg_attribute_always_inline PfsPgQuery *
+attach(PfsPgQuery *query, const QueryDesc *desc, PfsStatement *statement)
+{
+	query->sorts = NULL;
+	pfs_relations_init(&query->relations, desc->estate, desc->planstate, statement);
+	if (pfs_likely(statement != NULL))
+		statement->host_query = query;
+	pfs_pg_entry.queries++;
+	MemoryContextRegisterResetCallback(desc->estate->es_query_cxt, &query->gone);
+	return query;
+}
+
+static pg_noinline PfsPgQuery *
+attach_another(const QueryDesc *desc, PfsStatement *statement)
+{
+	PfsPgQuery *query = more_queries(desc->estate->es_query_cxt);
+
+	return query == NULL ? NULL : attach(query, desc, statement);
 }
 
 PFS_HOT PfsPgQuery *
 pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
 {
-	MemoryContext context = desc->estate->es_query_cxt;
 	PfsPgQuery *query = free_queries;
 
-	if (pfs_likely(query != NULL))
-		free_queries = query->next;
-	else
-		query = more_queries(context);
 	if (pfs_unlikely(query == NULL))
-		return NULL;
-	query->estate = desc->estate;
-	query->plan = desc->planstate;
-	query->statement = statement;
-	query->sorts = NULL;
-	if (pfs_likely(statement != NULL))
-		statement->host_query = query;
-	pfs_relations_init(&query->relations, desc->estate, desc->planstate, context, &query->statement);
-	query->open = true;
-	pfs_pg_entry.queries++;
-	query->gone.func = pfs_pg_query_gone;
-	query->gone.arg = query;
-	MemoryContextRegisterResetCallback(context, &query->gone);
-	return query;
+		return attach_another(desc, statement);
+	free_queries = query->next;
+	return attach(query, desc, statement);
 }
 
 PFS_HOT void
 pfs_pg_query_end(PfsPgQuery *query)
 {
-	if (!query->open)
+	if (pfs_unlikely(query->relations.estate == NULL))
 		return;
-	query->open = false;
 	pfs_pg_entry.queries--;
 	pfs_relations_left(&query->relations);
+	query->relations.estate = NULL;
 	pfs_pg_query_part(query);
 }
 
+static inline void
+give_back(PfsPgQuery *query)
+{
+	if (pfs_likely(is_own(query)))
+		set_free(query);
+}
+
 /*
- * The query's memory goes.  If it did not end before, the query has failed, or was left: nothing will
- * end its statement any more.  Of the query nothing may be looked at, its relations may be closed.
+ * It did not end before: it has failed, or was left.  Nothing will end its statement any more.  Of the query nothing
+ * may be looked at, its relations may be closed.
  */
-void
+static pg_noinline void
+leave(PfsPgQuery *query)
+{
+	PfsStatement *statement = query->relations.statement;
+
+	pfs_pg_query_end(query);
+	if (statement != NULL)
+		pfs_pg_end_orphan(statement);
+	give_back(query);
+}
+
+/* The query's memory goes. */
+PFS_HOT void
 pfs_pg_query_gone(void *arg)
 {
 	PfsPgQuery *query = arg;
-	PfsStatement *statement = query->statement;
 
-	if (pfs_unlikely(query->open))
-	{
-		pfs_pg_query_end(query);
-		if (statement != NULL)
-			pfs_pg_end_orphan(statement);
-	}
-	if (pfs_likely(is_own(query)))
-	{
-		query->next = free_queries;
-		free_queries = query;
-	}
+	if (pfs_unlikely(query->relations.estate != NULL))
+		leave(query);
+	else
+		give_back(query);
 }

@@ -35,13 +35,10 @@ typedef struct PfsPgNodeCounter
 typedef struct PfsPgQuery
 {
 	MemoryContextCallback gone; /* of es_query_cxt */
-	EState	   *estate;
-	PlanState  *plan;
-	PfsStatement *statement;	/* NULL = none, or it has ended */
 	PfsPgNodeCounter *sorts;
 	struct PfsPgQuery *next;	/* of the free ones */
-	bool		open;			/* until ExecutorEnd, or the end of its memory */
-	PfsRelations relations;		/* last: not all of it is set to nothing */
+	/* its estate and plan, too; no estate: after ExecutorEnd, or the end of its memory */
+	PfsRelations relations;
 } PfsPgQuery;
 
 /* After ExecutorStart.  statement: NULL = none.  NULL: no memory (counted). */
@@ -51,9 +48,9 @@ extern PfsPgQuery *pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *stat
 static inline void
 pfs_pg_query_part(PfsPgQuery *query)
 {
-	if (query->statement != NULL)
-		query->statement->host_query = NULL;
-	query->statement = NULL;
+	if (query->relations.statement != NULL)
+		query->relations.statement->host_query = NULL;
+	query->relations.statement = NULL;
 }
 
 /* Before ExecutorEnd. */

@@ -496,6 +496,39 @@ def test_plan_columns(w: Watched) -> None:
     assert (plain.select_scan, plain.no_index_used, plain.sort_rows) == (0, 0, 0)
 
 
+def test_sorted_rows_by_index(w: Watched) -> None:
+    """What one sort takes in from one scan of an index, whatever else reads that index meanwhile."""
+    w.conn.execute("CREATE TABLE sorted (id int PRIMARY KEY, v int, txt text)")
+    w.conn.execute("INSERT INTO sorted SELECT g, g % 7, 'x' || g FROM generate_series(1, 1000) g")
+    w.conn.execute("ANALYZE sorted")
+    w.conn.execute(
+        "CREATE FUNCTION nested(n int) RETURNS bigint LANGUAGE plpgsql AS $$ DECLARE r bigint; BEGIN "
+        "EXECUTE 'SELECT count(txt) FROM sorted WHERE id > ' || 990 + n INTO r; RETURN r; END $$"
+    )
+    for off in ("seqscan", "bitmapscan", "indexonlyscan", "hashagg"):
+        w.conn.execute(f"SET enable_{off} = off")
+    for sql, count in {
+        "SELECT txt FROM sorted WHERE id <= 50 ORDER BY txt": 50,
+        "SELECT txt FROM sorted WHERE id BETWEEN 11 AND 20 ORDER BY v, txt DESC LIMIT 3": 10,
+        "SELECT DISTINCT v FROM sorted WHERE id <= 50": 50,
+        "SELECT DISTINCT v FROM sorted WHERE id <= 50 ORDER BY v LIMIT 0": 0,
+        "SELECT txt FROM sorted WHERE id <= 50 AND v = 3 ORDER BY txt": 7,
+        "SELECT txt FROM sorted WHERE id IN (1, 5, 7, 3000) ORDER BY txt": 3,
+        "SELECT nested(v) FROM sorted WHERE id <= 50 ORDER BY txt": 50,
+        "SELECT txt FROM sorted WHERE id <= 20 ORDER BY nested(v), txt": 20,
+        "SELECT txt FROM sorted WHERE id = -1 ORDER BY txt": 0,
+        "SELECT relname FROM pg_class WHERE oid < 1260 ORDER BY relname": None,
+    }.items():
+        expected = count
+        if expected is None:
+            expected = one(w.conn, f"SELECT count(*) FROM ({sql} OFFSET 0) found")
+        for _ in range(12):
+            assert (sql, w.event(sql).sort_rows) == (sql, expected)
+    w.conn.execute("SET track_counts = off")
+    assert w.event("SELECT txt FROM sorted WHERE id <= 50 ORDER BY txt").sort_rows == 50
+    w.conn.execute("SET track_counts = on")
+
+
 def test_temporary_files(w: Watched) -> None:
     """A sort that does not fit into work_mem."""
     assert w.event("SELECT * FROM t ORDER BY b").created_tmp_disk_tables == 0

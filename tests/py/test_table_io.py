@@ -173,7 +173,46 @@ SLOW = (
     "SET enable_indexonlyscan = off",
 )
 
+
+
+def again(*statements: str) -> list[str]:
+    """So often that what is frequent goes the short way, and is timed only now and then."""
+    return [sql.format(i=i) for i in range(1, 61) for sql in statements]
+
+
+WARM = (*BASE, *SLOW, *again("SELECT * FROM t WHERE id = {i}", "UPDATE t SET v = v + 1 WHERE id = {i}",
+    "INSERT INTO t VALUES (2000 + {i}, {i}, '')", "DELETE FROM t WHERE id = 2000 + {i}"))  # fmt: skip
+
 CASES: dict[str, tuple[str, ...]] = {
+    "frequent": (*WARM, *again("SELECT * FROM t WHERE id < {i} ORDER BY txt",
+        "SELECT DISTINCT v FROM t WHERE id < {i}", "SELECT sum(v) FROM t WHERE id < {i}",
+        "SELECT * FROM t WHERE id = {i} FOR UPDATE", "UPDATE t SET v = 0 WHERE id = -{i}")),
+    "frequent in blocks": (*WARM, *again("BEGIN", "UPDATE t SET v = 1 WHERE id = {i}", "SAVEPOINT a",
+        "UPDATE t SET v = 2 WHERE id = {i}", "DELETE FROM t WHERE id = {i} + 100", "ROLLBACK TO a",
+        "DELETE FROM t WHERE id = {i} + 200", "INSERT INTO t VALUES (3000 + {i}, 0, '')", "COMMIT"),
+        "BEGIN", "UPDATE t SET v = 1 WHERE id = 5", "TRUNCATE t", "ROLLBACK", "BEGIN", "TRUNCATE t",
+        "INSERT INTO t VALUES (1, 1, '')", "UPDATE t SET v = 1 WHERE id = 1", "COMMIT"),
+    "frequent and failed": (*WARM, *again("!UPDATE t SET id = 90 WHERE id = {i}",
+        "!INSERT INTO t VALUES ({i}, 0, '')", "!SELECT 1 / (id - 30) FROM t WHERE id < 30 + {i}")),
+    "frequent and nested": (*WARM, CATCH, "CREATE FUNCTION near() RETURNS trigger LANGUAGE plpgsql "
+        "AS $$ BEGIN PERFORM 1 FROM t WHERE id = new.id - 1; IF new.id < 400 THEN "
+        "UPDATE t SET txt = 'near' WHERE id = new.id + 500; END IF; RETURN new; END $$",
+        "CREATE TRIGGER near BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION near()",
+        *again("UPDATE t SET v = 5 WHERE id = {i}", "SELECT catch(2) FROM t WHERE id = {i}")),
+    "frequent, in parts": (*WARM, *again("BEGIN", "DECLARE c CURSOR FOR SELECT * FROM t WHERE id < 90",
+        "FETCH 5 c", "SELECT * FROM t WHERE id = {i}", "FETCH 7 c",
+        "UPDATE t SET v = 0 WHERE CURRENT OF c", "FETCH {i} c", "COMMIT")),
+    "frequent exclusion": ("CREATE TABLE x (a int PRIMARY KEY, b int)", *SLOW,
+        *again("INSERT INTO x VALUES ({i}, {i})", "UPDATE x SET b = b + 100 WHERE a = {i}"),
+        "TRUNCATE x", "ALTER TABLE x ADD EXCLUDE USING btree (b WITH =)",
+        *again("INSERT INTO x VALUES (1000 + {i}, {i})", "UPDATE x SET b = -b WHERE a = {i}",
+        "!INSERT INTO x VALUES (2000 + {i}, 1)")),
+    "frequent, from another": (*WARM, "CREATE TABLE o (id int, v int, txt text)",
+        *again("INSERT INTO o SELECT * FROM t WHERE id = {i}", "INSERT INTO o SELECT * FROM t "
+        "WHERE id < {i} ORDER BY v LIMIT 5", "INSERT INTO o VALUES (1, 1), (2, 2)")),
+    "frequent and routed": (*WARM, *PARTED, *again("INSERT INTO p VALUES (5 * {i} - 1, 0) "
+        "ON CONFLICT (id) DO UPDATE SET v = 1", "SELECT * FROM t WHERE id = {i}",
+        "UPDATE p SET v = v + 1 WHERE id = 5 * {i} - 1", "UPDATE t SET v = 0 WHERE id = {i}")),
     "insert": (*BASE, "INSERT INTO t VALUES (2000, 1, 'a'), (2001, 2, 'b') RETURNING *"),
     "seq scan": (*BASE, "SELECT count(*) FROM t", "SELECT * FROM t WHERE txt = 'x5' LIMIT 1"),
     "index scan": (*BASE, *SLOW, "SELECT * FROM t WHERE id = 5", "SELECT * FROM t WHERE id < 50"),

@@ -72,11 +72,11 @@ pfs_copy_begin(const Node *utility)
 	copy = MemoryContextAllocExtended(CurrentMemoryContext, sizeof(Copy), MCXT_ALLOC_NO_OOM);
 	if (copy == NULL)
 		return NULL;
-	pfs_relations_init(&copy->relations, NULL, NULL, CurrentMemoryContext, NULL);
+	pfs_relations_init(&copy->relations, NULL, NULL, NULL);
 	copy->gone.func = gone;
 	copy->gone.arg = copy;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &copy->gone);
-	pfs_relations_start(&copy->relations);
+	pfs_relations_start(&copy->relations, CurrentMemoryContext);
 	begin_targets(&copy->relations, oid, stmt->is_from);
 	pfs_relations_run(&copy->relations);
 	return &copy->relations;

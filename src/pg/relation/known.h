@@ -28,7 +28,7 @@ typedef struct PfsKnown
 	uint32		row;			/* in the arena, see object.h; 0 = none */
 	uint32		use;
 	uint8		kind:7;			/* PfsKnownKind */
-	uint8		routed:1;		/* index met by routing, see parts.c */
+	uint8		routed:1;		/* index met by routing, see routed.c */
 	uint8		watched:1;		/* setup_objects says so ... */
 	uint8		timed:1;		/* ... and this */
 	uint8		excludes:1;		/* index of an exclusion constraint */
@@ -37,7 +37,7 @@ typedef struct PfsKnown
 	uint8		skip;			/* executions to come that are not timed ... */
 	uint8		skipped;		/* ... as it was at first */
 	uint32		rules;			/* as of this arena->objects_changed */
-	uint32		epoch;			/* in which "seen" was right, see parts.c */
+	uint32		epoch;			/* in which "seen" was right, see parts.h */
 	PfsObjectCell *cell;		/* where this thread counts, as far as is known */
 	uint64		seen[PFS_TABLE_OPERATIONS]; /* counters up to which all is recorded, or nobody's */
 } PfsKnown;
@@ -52,11 +52,18 @@ extern uint32 pfs_known_owed;	/* number of those with "owed" */
 
 extern PfsKnown *pfs_known_find_slow(Oid oid);
 
+/* Where it most often is. */
+static inline PfsKnown *
+pfs_known_place(Oid oid)
+{
+	return (PfsKnown *) ((char *) pfs_known + (oid & (PFS_KNOWN - 1)) * sizeof(PfsKnown));
+}
+
 /* NULL: no room (counted). */
 static inline PfsKnown *
 pfs_known_find(Oid oid)
 {
-	PfsKnown   *known = &pfs_known[oid & (PFS_KNOWN - 1)];
+	PfsKnown   *known = pfs_known_place(oid);
 
 	return pfs_likely(known->oid == oid) ? known : pfs_known_find_slow(oid);
 }

@@ -1,12 +1,20 @@
 /*
  * parts.h
- *		How the relations of a call are collected: for what is no query.
+ *		How the relations of a call are collected, and what is more in their counters when it ends.
+ *
+ * "seen" of a relation (PfsKnown) is the state of its counters up to which everything is recorded, or belongs
+ * to nobody.  A call that begins notes it for each relation of its plan, and records what is more when it
+ * ends, or when an error leaves it.  What a nested call finds to be more already belongs to the call around it,
+ * and is recorded then: so nothing is subtracted, and nothing counts twice.
+ *
+ * An epoch is the time of one outermost call.  The server hands its counters over between transactions only,
+ * so within an epoch they do not go back, and "seen" holds.
  */
 #ifndef PFS_PG_PARTS_H
 #define PFS_PG_PARTS_H
 
-#include "core/statement.h"
-#include "pg/relation/relation.h"
+#include "core/wait.h"
+#include "pg/relation/counters.h"
 
 /* What a call does with a relation; from PFS_READS_INDEX on it is an index. */
 typedef enum PfsReads
@@ -18,9 +26,107 @@ typedef enum PfsReads
 	PFS_READS_CONFLICTS			/* which are no rows examined */
 } PfsReads;
 
-/* A call begins: first start, then its relations, then run. */
-extern void pfs_relations_start(PfsRelations *relations);
+static inline bool
+pfs_part_is_index(const PfsPart *part)
+{
+	return part->reads >= PFS_READS_INDEX;
+}
+
+static inline void
+pfs_part_set(PfsPart *part, Relation relation, PfsKnown *known, PfsReads reads, bool records)
+{
+	part->relation = relation;
+	part->known = known;
+	part->oid = known->oid;
+	part->reads = (uint8) reads;
+	part->records = records;
+}
+
+/* parts.c: adds one to a call that begins.  NULL: no room (counted). */
+extern PfsPart *pfs_part_add(PfsRelations *relations, Relation relation, Oid oid, PfsReads reads);
+
+/* Notes where its counters stand. */
+extern void pfs_part_start(const PfsPart *part);
+extern void pfs_index_start(PfsKnown *known, const PgStat_TableStatus *status);
+
+/* Both, by its oid. */
 extern void pfs_part_begin(PfsRelations *relations, Oid oid, PfsReads reads);
+
+/*
+ * Records what is more than was seen.  Returns the rows that were examined: those that a scan of an index has
+ * fetched, or, if it needs no more than the index, has found there.
+ */
+extern uint64 pfs_part_take(const PfsPart *part);
+
+static inline void
+pfs_part_record(const PfsPart *part, PfsTableOperation operation, uint64 rows)
+{
+	PfsKnown   *known = part->known;
+
+	if (pfs_likely(part->records))
+		pfs_wait_rows(&pfs_session, &known->cell, known->row, known->use, operation, rows);
+}
+
+static pg_attribute_always_inline uint64
+pfs_index_take(const PfsPart *part, const PgStat_TableStatus *status)
+{
+	PfsKnown   *known = part->known;
+	uint64		fetched = pfs_index_fetched(status);
+	uint64		returned = pfs_index_returned(status);
+	uint64		rows = pfs_counter_difference(fetched, known->seen[PFS_INDEX_FETCHED]);
+	uint64		found = pfs_counter_difference(returned, known->seen[PFS_INDEX_RETURNED]);
+
+	pfs_index_seen(known, fetched, returned);
+	if (rows > 0)
+		pfs_part_record(part, PFS_TABLE_FETCH, rows);
+	return pfs_likely(part->reads == PFS_READS_INDEX) ? rows : part->reads == PFS_READS_CONFLICTS ? 0 : found;
+}
+
+static inline void
+pfs_relations_examined(const PfsRelations *relations, uint64 rows)
+{
+	if (rows > 0 && relations->statement != NULL)
+		pfs_statement_count(relations->statement, PFS_COUNTER_ROWS_EXAMINED, rows);
+}
+
+/* calls.c: a call begins: first start, then its relations, then run. */
+extern void pfs_relations_start(PfsRelations *relations, MemoryContext context);
 extern void pfs_relations_run(PfsRelations *relations);
+
+/* Calls on the C stack, innermost first; some may have been left without a word. */
+extern PfsRelations *pfs_relations_running;
+
+/*
+ * The most frequent calls by far, see pfs_relations_begin.  They are the outermost ones, all is recorded, and nothing is
+ * timed.  Of the only part of a scan relation and known are noted, no more: who looks at the parts of a call makes it
+ * one as others are first.
+ */
+typedef enum PfsBrief
+{
+	PFS_BRIEF_NOT,
+	PFS_BRIEF_SCAN,				/* of one index; from here on the operation + 1 */
+	PFS_BRIEF_INSERT,			/* one table is changed, maybe behind the scan of one index */
+	PFS_BRIEF_UPDATE,
+	PFS_BRIEF_DELETE
+} PfsBrief;
+
+extern void pfs_relations_spell_out(PfsRelations *relations);
+
+/* nodes.c: finds the relations of its plan. */
+extern void pfs_plan_begin(PfsRelations *relations);
+
+/* routed.c: partitions that it has routed rows to, those since it was last asked. */
+extern void pfs_routed_add(PfsRelations *relations);
+
+/* The same while an error is raised: only records. */
+extern void pfs_routed_take(PfsRelations *relations);
+
+/* Before the first call of a transaction; how the transaction before it ended does not matter. */
+extern uint32 pfs_routed_indexes;
+extern void pfs_routed_look(void);
+extern void pfs_routed_transaction(void);
+
+/* times.c: as pfs_part_take, of all, with times. */
+extern uint64 pfs_times_take(PfsRelations *relations);
 
 #endif							/* PFS_PG_PARTS_H */

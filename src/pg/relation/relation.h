@@ -35,6 +35,9 @@ typedef struct PfsPart
 /* The relations of a query or a COPY; in its memory. */
 typedef struct PfsRelations
 {
+	EState	   *estate;			/* NULL: of a COPY */
+	PlanState  *plan;
+	struct PfsStatement *statement; /* gets rows_examined; NULL = none, it has ended, or of a COPY */
 	struct PfsRelations *outer; /* the call around this one */
 	union
 	{
@@ -44,41 +47,33 @@ typedef struct PfsRelations
 			bool		built;	/* the plan was looked at */
 			bool		records;
 			bool		routes; /* to partitions that are opened as rows come */
-			bool		only_scan;	/* all there is is the scan of an index */
 			bool		conflicts;	/* and looks for conflicting rows in their indexes */
+			uint8		brief;	/* PfsBrief, see parts.h */
 			uint8		timing; /* PfsTimingState, see times.h */
 			uint8		weight; /* executions that a timed one stands for, less 1 */
 		};
-		uint64		nothing;	/* all false and undecided */
+		uint64		nothing;	/* all false and undecided: it did not run yet */
 	};
-	uint32		routed;			/* of those partitions, parts already */
-	uint32		parts;
-	uint32		room;
 	int			level;			/* of the transaction when the call began */
-	EState	   *estate;			/* NULL: of a COPY */
-	PlanState  *plan;
-	struct PfsStatement **statement; /* gets rows_examined, unless it has ended; NULL = of a COPY */
+	uint32		parts;			/* not known before the first call, and of a brief scan */
+	PfsPart    *part;			/* own, or of the context */
+	PfsPart		own[PFS_OWN_PARTS];
+	uint32		routed;			/* of the partitions that it routes to, parts already */
+	uint32		room;
 	MemoryContext context;
 	struct PfsTime *times;		/* if it is timed: of its nodes ... */
 	struct PfsTime *routing;	/* ... and that of the one that routes rows ... */
 	uint64		began;			/* ... since this run began, in ticks */
-	PfsPart    *part;			/* own, or of the context */
-	PfsPart		own[PFS_OWN_PARTS];
 } PfsRelations;
 
-/* parts.c.  After ExecutorStart.  *statement: NULL = none, or it has ended. */
+/* After ExecutorStart. */
 static inline void
-pfs_relations_init(PfsRelations *relations, EState *estate, PlanState *plan, MemoryContext context,
-				   struct PfsStatement **statement)
+pfs_relations_init(PfsRelations *relations, EState *estate, PlanState *plan, struct PfsStatement *statement)
 {
-	relations->nothing = 0;
-	relations->routed = relations->parts = 0;
 	relations->estate = estate;
 	relations->plan = plan;
-	relations->context = context;
 	relations->statement = statement;
-	relations->part = relations->own;
-	relations->room = PFS_OWN_PARTS;
+	relations->nothing = 0;
 }
 
 /* Around ExecutorRun or ExecutorFinish. */

@@ -14,6 +14,7 @@
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "pg/pg_query.h"
+#include "pg/relation/parts.h"
 #include "pg/relation/times.h"
 #include "utils/memutils.h"
 
@@ -217,8 +218,8 @@ limit(PfsRelations *relations, PfsTicks elapsed)
 		time->spent = (PfsTicks) ((double) time->spent * (double) elapsed / (double) sum);
 }
 
-void
-pfs_times_end(PfsRelations *relations)
+static void
+end_run(PfsRelations *relations)
 {
 	PfsTicks	elapsed = pfs_now() - relations->began;
 
@@ -234,4 +235,103 @@ pfs_times_end(PfsRelations *relations)
 		if (time->child != NULL)
 			time->spent -= Min(time->spent, time->child->spent);
 	limit(relations, elapsed);
+}
+
+/* --- recording --- */
+
+static bool
+changes(const PfsPart *part)
+{
+	return part->reads == PFS_READS_NOTHING;
+}
+
+static uint64
+rows_of(const PfsPart *part, const PfsCounters *now, int operation)
+{
+	return pfs_part_is_index(part) && operation != PFS_TABLE_FETCH ? 0
+		: pfs_counter_difference(now->value[operation], part->known->seen[operation]);
+}
+
+/* What the part's node has spent for these rows: a scan everything, a modification its share. */
+static PfsTicks
+time_of(const PfsPart *part, int operation, uint64 rows)
+{
+	PfsTime    *time = part->time;
+	PfsTicks	spent;
+
+	if (time == NULL || changes(part) == (operation == PFS_TABLE_FETCH))
+		return 0;
+	spent = time->spent;
+	if (changes(part))
+		return time->rows == 0 ? 0 : (PfsTicks) ((double) spent * (double) rows / (double) time->rows);
+	time->spent = 0;
+	return spent;
+}
+
+static void
+take_operation(const PfsRelations *relations, const PfsPart *part, const PfsCounters *now, int operation)
+{
+	PfsKnown   *known = part->known;
+	uint64		rows = rows_of(part, now, operation);
+	PfsTicks	ticks = time_of(part, operation, rows);
+
+	known->seen[operation] = now->value[operation];
+	if ((rows > 0 || ticks > 0) && part->records)
+		pfs_wait_table_sampled(&pfs_session, known->row, known->use, operation, rows, pfs_now() - ticks, ticks,
+							   (uint64) relations->weight + 1);
+}
+
+static uint64
+take_fetches(const PfsRelations *relations, const PfsPart *part, const PfsCounters *now)
+{
+	uint64		rows = rows_of(part, now, PFS_TABLE_FETCH);
+	uint64		found = pfs_counter_difference(now->value[PFS_INDEX_RETURNED], part->known->seen[PFS_INDEX_RETURNED]);
+
+	take_operation(relations, part, now, PFS_TABLE_FETCH);
+	if (pfs_part_is_index(part))
+		part->known->seen[PFS_INDEX_RETURNED] = now->value[PFS_INDEX_RETURNED];
+	return part->reads == PFS_READS_TABLE || part->reads == PFS_READS_INDEX ? rows
+		: part->reads == PFS_READS_INDEX_ONLY ? found : 0;
+}
+
+static void
+take_changes(const PfsRelations *relations, bool by_changers)
+{
+	PfsCounters	now;
+
+	for (uint32 i = 0; i < relations->parts; i++)
+	{
+		const PfsPart *part = &relations->part[i];
+
+		if (pfs_part_is_index(part) || changes(part) != by_changers || pfs_part_status(part) == NULL)
+			continue;
+		pfs_counters_read_table(pfs_part_status(part), &now);
+		for (int operation = PFS_TABLE_INSERT; operation < PFS_TABLE_OPERATIONS; operation++)
+			take_operation(relations, part, &now, operation);
+	}
+}
+
+/* Who changes a table is asked before who only reads it: it has the time. */
+pg_noinline uint64
+pfs_times_take(PfsRelations *relations)
+{
+	uint64		examined = 0;
+	PfsCounters	now;
+
+	end_run(relations);
+	for (uint32 i = 0; i < relations->parts; i++)
+	{
+		const PfsPart *part = &relations->part[i];
+
+		if (pfs_part_status(part) == NULL)
+			continue;
+		pfs_counters_read(pfs_part_status(part), pfs_part_is_index(part), &now);
+		examined += take_fetches(relations, part, &now);
+		if (part->time != NULL && changes(part))
+			for (int operation = PFS_TABLE_INSERT; operation < PFS_TABLE_OPERATIONS; operation++)
+				part->time->rows += rows_of(part, &now, operation);
+	}
+	take_changes(relations, true);
+	take_changes(relations, false);
+	return examined;
 }

@@ -37,7 +37,4 @@ extern void pfs_times_decide(PfsRelations *relations, PfsKnown *known);
 /* Times a node from now on.  NULL: it cannot be, or no memory (counted). */
 extern PfsTime *pfs_times_watch(PfsRelations *relations, PlanState *node);
 
-/* A run has ended: fills in what nodes have spent in it. */
-extern void pfs_times_end(PfsRelations *relations);
-
 #endif							/* PFS_PG_TIMES_H */
