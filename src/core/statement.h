@@ -178,6 +178,14 @@ typedef enum PfsAnswerUse
 	PFS_ANSWER_TIMED
 } PfsAnswerUse;
 
+/* What a session does for its client. */
+typedef enum PfsPhase
+{
+	PFS_PHASE_NONE,				/* it has none, or was not seen yet */
+	PFS_PHASE_COMMAND,			/* his command has come, and is worked on */
+	PFS_PHASE_REST				/* what is waited for now is for no statement */
+} PfsPhase;
+
 /* Each statement touches the first three lines.  Who attaches it to another thread sets "decided" and "free" to nothing. */
 typedef struct PfsSession
 {
@@ -191,8 +199,8 @@ typedef struct PfsSession
 	PfsStatement *newest;		/* of the open ones */
 	bool		shows;			/* statements make rows */
 	bool		times_cpu;		/* and their processor time is taken */
-	bool		in_command;		/* the host's: the client's command has come, and is worked on */
 	bool		busy;			/* inside a recording function */
+	uint8_t		phase;			/* PfsPhase: the host's */
 	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
 
 	PfsStatement *free;			/* with a place in the stack */
@@ -207,7 +215,6 @@ typedef struct PfsSession
 	uint32_t	role;			/* ... the present role: the host's, for statements that start */
 	uint32_t	slots;			/* of the journal, and ... */
 	uint16_t	ring_mask;		/* ... of its ring */
-	bool		rests;			/* the host's: what is waited for now is for no statement */
 	uint64_t	promised_event; /* event id of the next top-level statement; 0 = none */
 	uint64_t	promised_statement; /* and its statement id; 0 = none */
 	PfsTransaction transaction;
@@ -429,9 +436,10 @@ extern void pfs_answers_sum(PfsArena *arena, PfsThread *thread);
 static inline bool
 pfs_answer(PfsSession *session, uint32_t answer)
 {
-	if (pfs_likely(session->answers[answer] == PFS_ANSWER_COUNTED))
-		pfs_add(&session->thread->answered[answer], 1);
-	return pfs_likely(session->answers[answer] != PFS_ANSWER_TIMED);
+	if (pfs_unlikely(session->answers[answer] != PFS_ANSWER_COUNTED))
+		return session->answers[answer] != PFS_ANSWER_TIMED;
+	pfs_add(&session->thread->answered[answer], 1);
+	return true;
 }
 
 static inline void
