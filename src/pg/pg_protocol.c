@@ -55,17 +55,17 @@ waits_for_commit(PfsStatement *statement)
  * until then.  now: 0 = not known.
  */
 static pg_attribute_always_inline void
-command_complete(PfsTicks now)
+command_complete(bool extended, PfsTicks now)
 {
 	PfsStatement *statement = pfs_session.top;
 
-	if (statement == NULL || pfs_session.running != NULL ||
-		(statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED))
+	if (pfs_unlikely(statement == NULL || pfs_session.running != NULL ||
+					 (statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED)))
 		return;
 	if (statement->host_query != NULL)
 		pfs_pg_plan_end(statement->host_query, false);
 	/* to the server a pipeline may be a block, too: of its own */
-	if (pfs_unlikely(pfs_pg_command.extended && !(pfs_pg_command.block && IsTransactionBlock())) &&
+	if (extended && !(pfs_likely(pfs_pg_command.block) && pfs_likely(IsTransactionBlock())) &&
 		waits_for_commit(statement))
 		return;
 	pfs_pg_end(statement, now != 0 ? now : pfs_now(), 0, NULL);
@@ -87,23 +87,24 @@ note_command(void)
 	pfs_pg_wait_over();
 }
 
-/* The same of what answers an Execute that is timed. */
+/* Of a simple query, or of an Execute whose answer is timed, or whose message was not seen to come. */
 static AS_IT_IS int
-put_complete_timed(char type, const char *body, size_t length)
+put_complete_otherwise(char type, const char *body, size_t length)
 {
-	command_complete(pfs_pg_answer_timed(PFS_PG_ANSWER_EXECUTE));
+	PfsTicks	now;
+
+	note_command();
+	now = pfs_pg_command_answered('C');
+	command_complete(pfs_pg_command.extended, now);
 	return server_putmessage(type, body, length);
 }
 
 static PFS_HOT AS_IT_IS int
 put_complete(char type, const char *body, size_t length)
 {
-	note_command();
-	if (pfs_unlikely(!pfs_pg_command.extended))
-		pfs_pg_command.answered = true;
-	else if (pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_EXECUTE)))
-		return put_complete_timed(type, body, length);
-	command_complete(0);
+	if (pfs_unlikely(pfs_pg_is_idle() || !pfs_pg_command.extended || !pfs_answer(&pfs_session, PFS_PG_ANSWER_EXECUTE)))
+		return put_complete_otherwise(type, body, length);
+	command_complete(true, 0);
 	return server_putmessage(type, body, length);
 }
 
@@ -145,7 +146,7 @@ put_ready_at_last(char type, const char *body, size_t length)
 }
 
 /* Nearly always all statements have ended by CommandComplete, and nothing is left to be done. */
-static PFS_HOT AS_IT_IS int
+static pg_attribute_always_inline int
 put_ready(char type, const char *body, size_t length)
 {
 	PfsTicks	now = pfs_pg_command.ended;
@@ -220,7 +221,7 @@ pfs_putmessage(char type, const char *body, size_t length)
 	}
 	else if (type == 'T' || type == 'n')	/* RowDescription, NoData */
 	{
-		if (pfs_pg_command_is_described() && pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_DESCRIBE)))
+		if (pfs_likely(pfs_pg_command_is_described()) && pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_DESCRIBE)))
 			return put_timed(type, body, length, PFS_PG_ANSWER_DESCRIBE);
 	}
 	else if (type != 'D' && type != 'd')	/* DataRow, CopyData */

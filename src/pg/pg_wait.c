@@ -610,9 +610,9 @@ pfs_pg_wait_command(void)
 PFS_HOT void
 pfs_pg_wait_idle(PfsTicks now)
 {
+	pfs_session.promised_event = pfs_session.promised_statement = 0;
 	active = NULL;
 	pfs_session.phase = PFS_PHASE_REST;
-	pfs_session.promised_event = pfs_session.promised_statement = 0;
 	idle.from = now & idle.timed;
 	pfs_awaited = idle.begins;
 }
