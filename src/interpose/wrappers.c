@@ -140,9 +140,9 @@ only_noted(void)
 
 /* Is nothing wanted of this call but to be told of its data? */
 static inline bool
-only_told(int fd)
+only_told(uint32_t word, int fd)
 {
-	return pfs_likely(pfs_load(pfs_load(&watch.word)) == watch.value && fd == watch.fd);
+	return word == watch.value && fd == watch.fd;
 }
 
 #define REAL(result, symbol, parameters) ((result (*) parameters) pfs_call_real[PFS_CALL_##symbol])
@@ -187,9 +187,12 @@ observed_##symbol parameters \
 static PFS_HOT result \
 wrapper_##symbol parameters \
 { \
+	uint32_t	word; \
+\
 	if (PFS_OPERATION_##operation_ == PFS_OPERATION_POLL && only_noted()) \
 		return REAL(result, symbol, parameters) arguments; \
-	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && only_told(fd_)) \
+	word = pfs_load(pfs_load(&watch.word)); \
+	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && only_told(word, fd_)) \
 	{ \
 		result		returned = REAL(result, symbol, parameters) arguments; \
 \
@@ -197,7 +200,7 @@ wrapper_##symbol parameters \
 			watch.received(); \
 		return returned; \
 	} \
-	if (pfs_likely(!(pfs_load(pfs_load(&watch.word)) & watch.mask[MASK(operation_, target_)]))) \
+	if (pfs_likely(!(word & watch.mask[MASK(operation_, target_)]))) \
 		return REAL(result, symbol, parameters) arguments; \
 	return observed_##symbol arguments; \
 }
