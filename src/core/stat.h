@@ -118,9 +118,9 @@ pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)
 	if (wait == 0)
 		return;
 	pfs_add(&stat->sum, wait);
-	if (UINT64_MAX - wait > pfs_load(&stat->min_inverted))
+	if (UINT64_MAX - wait > stat->min_inverted)
 		pfs_store(&stat->min_inverted, UINT64_MAX - wait);
-	if (wait > pfs_load(&stat->max))
+	if (wait > stat->max)		/* its only writer reads as it likes */
 		pfs_store(&stat->max, wait);
 }
 

@@ -178,6 +178,14 @@ typedef enum PfsAnswerUse
 	PFS_ANSWER_TIMED
 } PfsAnswerUse;
 
+/* What a session does for its client. */
+typedef enum PfsPhase
+{
+	PFS_PHASE_NONE,				/* it has none, or was not seen yet */
+	PFS_PHASE_COMMAND,			/* his command has come, and is worked on */
+	PFS_PHASE_REST				/* what is waited for now is for no statement */
+} PfsPhase;
+
 /* Each statement touches the first three lines.  Who attaches it to another thread sets "decided" and "free" to nothing. */
 typedef struct PfsSession
 {
@@ -197,18 +205,17 @@ typedef struct PfsSession
 	uint16_t   *open_slots;
 	uint64_t	oldest_text;	/* no open statement's text stands before this position */
 	PfsClaim	statement_ids;
-	bool		may_be_plain;	/* the host's: it has nothing against it */
-	bool		shows;			/* statements make rows */
-	bool		times_cpu;		/* and their processor time is taken */
+	bool		times_cpu;		/* statements' processor time is taken */
 	bool		busy;			/* inside a recording function */
+	uint8_t		phase;			/* PfsPhase: the host's */
 	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
 
 	PfsRef		schema;			/* name of the present one, and ... */
 	uint32_t	role;			/* ... the present role: the host's, for statements that start */
 	uint32_t	slots;			/* of the journal, and ... */
 	uint16_t	ring_mask;		/* ... of its ring */
-	bool		rests;			/* the host's: what is waited for now is for no statement */
-	bool		in_command;		/* and: the client's command has come, and is worked on */
+	bool		shows;			/* statements make rows */
+	bool		may_be_plain;	/* the host's: it has nothing against it */
 	uint64_t	slots_of;		/* thread id that the journal belongs to */
 	uint64_t	promised_event; /* event id of the next top-level statement; 0 = none */
 	uint64_t	promised_statement; /* and its statement id; 0 = none */
@@ -431,9 +438,10 @@ extern void pfs_answers_sum(PfsArena *arena, PfsThread *thread);
 static inline bool
 pfs_answer(PfsSession *session, uint32_t answer)
 {
-	if (pfs_likely(session->answers[answer] == PFS_ANSWER_COUNTED))
-		pfs_add(&session->thread->answered[answer], 1);
-	return pfs_likely(session->answers[answer] != PFS_ANSWER_TIMED);
+	if (pfs_unlikely(session->answers[answer] != PFS_ANSWER_COUNTED))
+		return session->answers[answer] != PFS_ANSWER_TIMED;
+	pfs_add(&session->thread->answered[answer], 1);
+	return true;
 }
 
 static inline void

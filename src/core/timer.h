@@ -36,7 +36,7 @@ typedef struct PfsTimerInfo
 
 typedef struct PfsTimer
 {
-	uint32_t	kind;			/* PFS_TIMER_CYCLE or PFS_TIMER_NANOSECOND */
+	uint8_t		kind;			/* PFS_TIMER_CYCLE or PFS_TIMER_NANOSECOND */
 	uint64_t	frequency;		/* ticks per second */
 	uint64_t	ps_per_tick_q32;	/* picoseconds per tick, 32 fractional bits */
 	uint64_t	ticks_per_ns_q32;	/* the other way round */
@@ -80,14 +80,21 @@ pfs_system_now(void)
 		(PfsTicks) (((unsigned __int128) (ns - pfs_timer.system_ns) * pfs_timer.ticks_per_ns_q32) >> 32);
 }
 
+/* Is the clock read in place, without a call? */
+static inline bool
+pfs_now_is_near(void)
+{
+	return pfs_likely(pfs_timer.kind == PFS_TIMER_CYCLE);
+}
+
 static inline PfsTicks
 pfs_now(void)
 {
 #if defined(__x86_64__)
-	if (pfs_likely(pfs_timer.kind == PFS_TIMER_CYCLE))
+	if (pfs_now_is_near())
 		return __rdtsc();
 #elif defined(__aarch64__)
-	if (pfs_likely(pfs_timer.kind == PFS_TIMER_CYCLE))
+	if (pfs_now_is_near())
 	{
 		uint64_t	ticks;
 

@@ -60,7 +60,7 @@ pfs_wait_charge(PfsSession *session, PfsWaitKind kind, uint32_t wait, PfsTicks t
 	PfsStatement *statement = pfs_waiting_statement(session);
 	PfsTimerStat *total;
 
-	if (statement == NULL && (session->rests || !session->wait_rows.unbilled))
+	if (statement == NULL && (session->phase == PFS_PHASE_REST || !session->wait_rows.unbilled))
 		return;					/* there will never be one */
 	if (pfs_unlikely(kind == PFS_WAIT_IDLE))
 	{

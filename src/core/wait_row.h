@@ -37,7 +37,7 @@ pfs_wait_row_nesting(PfsSession *session, unsigned *type)
 		*type = PFS_NESTING_STATEMENT;
 		return statement->record->event_id;
 	}
-	if (pfs_unlikely(session->in_command))
+	if (pfs_unlikely(session->phase == PFS_PHASE_COMMAND))
 		return pfs_wait_row_promised(session, type);
 	*type = session->transaction.event_id != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE;
 	return session->transaction.event_id;

@@ -60,14 +60,14 @@ typedef struct PfsCall
  * child: of the one that forked), so that the observer needs no protection against threads that
  * libraries start.
  *
- * received is called, under the same rules, when a call that receives (PFS_OPERATION_RECV) has returned
- * data, whether it was observed otherwise or not.
+ * received is called when a call that receives (PFS_OPERATION_RECV) has returned data of the descriptor that
+ * is awaited (pfs_interpose_await), whether it was observed otherwise or not.  It keeps errno by itself.
  */
 typedef struct PfsCallObserver
 {
 	bool		(*begin) (PfsCall *call);
 	void		(*end) (PfsCall *call, int64_t result);
-	void		(*received) (int fd);
+	void		(*received) (void);
 } PfsCallObserver;
 
 /*
@@ -85,10 +85,23 @@ typedef struct PfsCallMasks
 extern void pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, PfsCallMasks masks);
 
 /*
- * Calls that wait for events (PFS_OPERATION_POLL) are not observed, but only noted in *noted, while the word
- * has this value.  value = 0: all are observed.  The word must be set first.
+ * The descriptor whose data is told by received; nobody but the thread that installed reads from it.  -1: none.
+ * While the word that is asked first has this value, calls that receive from it are not observed otherwise: a
+ * value that says so of all sockets, or PFS_NO_WORD.  event: a word of the process's, see pfs_awaited.
  */
-extern void pfs_interpose_only_note(uint32_t *const *word, uint32_t value, uint8_t *noted);
+#define PFS_NO_WORD UINT32_MAX
+extern void pfs_interpose_await(int fd, uint32_t value, const uint32_t *event);
+
+/* The thread waits for that data: written by the observer at once. */
+typedef struct PfsAwaited
+{
+	uint32_t	event;			/* calls that wait for events are not observed while *event is this; 0 = they are */
+	bool		noted;			/* there was one */
+	bool		waits;			/* the observer's own */
+	uint8_t		spare[2];
+} PfsAwaited;
+
+extern PfsAwaited pfs_awaited;
 
 typedef enum PfsSlotState
 {

@@ -33,9 +33,8 @@ nobody_end(PfsCall *call, int64_t result)
 }
 
 static void
-nobody_received(int fd)
+nobody_received(void)
 {
-	(void) fd;
 }
 
 static const uint32_t never = 0;
@@ -46,13 +45,19 @@ static struct
 {
 	const uint32_t *word;
 	uint32_t	mask[3];		/* see MASK */
-	uint32_t	noted_value;	/* of noted_word, while which calls that wait are only noted; 0 = never */
-	uint32_t *const *noted_word;
-	uint8_t    *noted;
-	const PfsCallObserver *observer;
+	uint32_t	value;			/* of the word, while which data of fd is only told */
+	const uint32_t *event;
+	void		(*received) (void);
 	const void *thread;			/* written once, by pfs_wrappers_own_thread */
+	int			fd;				/* that is awaited */
+	const PfsCallObserver *observer;
 	int		   *error;			/* the address of that thread's errno, which never moves */
-} PFS_ALIGNED watch = {.word = &never, .observer = &nobody};
+} PFS_ALIGNED watch = {
+	.word = &never, .value = PFS_NO_WORD, .event = &never, .received = nobody_received, .fd = -1,
+	.observer = &nobody
+};
+
+PFS_HOT_DATA PfsAwaited pfs_awaited = {0};
 
 PFS_ALIGNED void *pfs_call_real[PFS_CALLS];
 
@@ -65,19 +70,17 @@ pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, Pfs
 	pfs_store_release(&watch.mask[0], masks.calls);
 	pfs_store_release(&watch.mask[1], masks.sockets);
 	pfs_store_release(&watch.mask[2], masks.sockets | masks.received);
-	pfs_store_release(&watch.noted_value, 0);
+	pfs_store_release(&watch.received, pfs_load(&watch.observer)->received);
 	pfs_store_release(&watch.word, word == NULL ? &never : word);
 }
 
 void
-pfs_interpose_only_note(uint32_t *const *word, uint32_t value, uint8_t *noted)
+pfs_interpose_await(int fd, uint32_t value, const uint32_t *event)
 {
-	pfs_store_release(&watch.noted_value, 0);
-	if (value == 0)
-		return;
-	pfs_store(&watch.noted_word, word);
-	pfs_store(&watch.noted, noted);
-	pfs_store_release(&watch.noted_value, value);
+	pfs_store_release(&watch.value, PFS_NO_WORD);
+	pfs_store_release(&watch.fd, fd);
+	pfs_store_release(&watch.event, event == NULL ? &never : event);
+	pfs_store_release(&watch.value, value);
 }
 
 void
@@ -123,30 +126,23 @@ end(const PfsCallObserver *observer, PfsCall *call, int64_t result)
 	*watch.error = saved;
 }
 
-/* Does the process wait for what need only be noted? */
+/* Does the thread wait for what need only be noted? */
 static inline bool
 only_noted(void)
 {
-	uint32_t	value = pfs_load(&watch.noted_value);
+	uint32_t	event = pfs_awaited.event;
 
-	if (value == 0 || pfs_load(pfs_load(watch.noted_word)) != value ||
-		pfs_unlikely(__builtin_thread_pointer() != watch.thread))
+	if (event == 0 || *watch.event != event || pfs_unlikely(__builtin_thread_pointer() != watch.thread))
 		return false;
-	pfs_store(watch.noted, 1);
+	pfs_awaited.noted = true;
 	return true;
 }
 
-/* Data has come. */
-static __attribute__((noinline)) void
-received(int fd)
+/* Is nothing wanted of this call but to be told of its data? */
+static inline bool
+only_told(uint32_t word, int fd)
 {
-	int			saved;
-
-	if (pfs_unlikely(__builtin_thread_pointer() != watch.thread))
-		return;
-	saved = *watch.error;
-	pfs_load(&watch.observer)->received(fd);
-	*watch.error = saved;
+	return word == watch.value && fd == watch.fd;
 }
 
 #define REAL(result, symbol, parameters) ((result (*) parameters) pfs_call_real[PFS_CALL_##symbol])
@@ -173,33 +169,39 @@ observed_##symbol parameters \
 	call.number = PFS_CALL_##symbol; \
 	call.fd = (fd_); \
 	call.path = (path_); \
-	observer = begin(&call); \
+	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && \
+		!(pfs_load(pfs_load(&watch.word)) & pfs_load(&watch.mask[1]))) \
+		observer = NULL; \
+	else \
+		observer = begin(&call); \
 	if (observer == NULL && PFS_OPERATION_##operation_ != PFS_OPERATION_RECV) \
 		return REAL(result, symbol, parameters) arguments; \
 	returned = REAL(result, symbol, parameters) arguments; \
 	if (observer != NULL) \
 		end(observer, &call, NUMBER(returned)); \
-	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && NUMBER(returned) > 0) \
-		received(fd_); \
+	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && NUMBER(returned) > 0 && call.fd == watch.fd) \
+		watch.received(); \
 	return returned; \
 } \
 \
 static PFS_HOT result \
 wrapper_##symbol parameters \
 { \
+	uint32_t	word; \
+\
 	if (PFS_OPERATION_##operation_ == PFS_OPERATION_POLL && only_noted()) \
 		return REAL(result, symbol, parameters) arguments; \
-	if (pfs_likely(!(pfs_load(pfs_load(&watch.word)) & pfs_load(&watch.mask[MASK(operation_, target_)])))) \
-		return REAL(result, symbol, parameters) arguments; \
-	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && \
-		!(pfs_load(pfs_load(&watch.word)) & pfs_load(&watch.mask[1]))) \
+	word = pfs_load(pfs_load(&watch.word)); \
+	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && only_told(word, fd_)) \
 	{ \
 		result		returned = REAL(result, symbol, parameters) arguments; \
 \
 		if (NUMBER(returned) > 0) \
-			received(fd_); \
+			watch.received(); \
 		return returned; \
 	} \
+	if (pfs_likely(!(word & watch.mask[MASK(operation_, target_)]))) \
+		return REAL(result, symbol, parameters) arguments; \
 	return observed_##symbol arguments; \
 }
 #include "interpose/imports.def"

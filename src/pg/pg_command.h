@@ -33,14 +33,15 @@ typedef struct PfsPgSource
 /* Owner: this process. */
 typedef struct PfsPgCommand
 {
+	PfsTicks	ended;			/* when the last top-level statement did so; 0 = none yet */
+	bool		block;			/* the client has begun a transaction block */
+
+	/* of one command, side by side, as far as "text": forgotten at once */
 	PfsTicks	came;			/* when it came; 0 = not known ... */
 	PfsTicks	since;			/* ... or when its last statement ended, or began to rest */
-	PfsTicks	ended;			/* when the last top-level statement did so; 0 = none yet */
 	bool		extended;		/* messages of the extended protocol were answered since ReadyForQuery */
-	bool		answered;		/* something that ends a command was */
-	bool		block;			/* the client has begun a transaction block */
+	bool		answered;		/* a simple query was, or it failed */
 	bool		waits;			/* between Bind and Execute the server waits for its client */
-
 	PfsPgSource analysed;		/* what has not begun yet; text NULL = nothing */
 } PfsPgCommand;
 
@@ -142,9 +143,10 @@ pfs_pg_command_answered(char type)
 			break;
 		case 'I':				/* EmptyQueryResponse */
 		case 'C':				/* CommandComplete */
-			if (pfs_pg_command.extended)
+			if (pfs_likely(pfs_pg_command.extended))
 				now = pfs_pg_count_answer(PFS_PG_ANSWER_EXECUTE);
-			pfs_pg_command.answered = true;
+			else
+				pfs_pg_command.answered = true;
 			break;
 		case '1':				/* ParseComplete */
 			pfs_pg_command.extended = true;
@@ -178,18 +180,21 @@ pfs_pg_command_answered(char type)
 	return now;
 }
 
-/* Nothing but simple queries is timed by its message. */
+/* Is it a simple query, which is counted when all of it has been answered? */
+static inline bool
+pfs_pg_command_is_query(void)
+{
+	return !pfs_pg_command.extended && pfs_pg_command.answered;
+}
+
 extern void pfs_pg_command_tally_query(void);
 
 /* The client is told that it may send the next command. */
 static inline void
 pfs_pg_command_ready(void)
 {
-	if (!pfs_pg_command.extended && pfs_pg_command.answered)
-		pfs_pg_command_tally_query();
-	pfs_pg_command.answered = pfs_pg_command.extended = false;
-	pfs_pg_command.since = pfs_pg_command.came = 0;
-	pfs_pg_command_forget_analysed();
+	memset((char *) &pfs_pg_command + offsetof(PfsPgCommand, came), 0,
+		   offsetof(PfsPgCommand, analysed.location) - offsetof(PfsPgCommand, came));
 }
 
 #endif							/* PFS_PG_COMMAND_H */

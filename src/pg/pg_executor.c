@@ -388,7 +388,7 @@ run(PFS_EXECUTOR_RUN_PARAMETERS)
 	bool		aside;
 
 	if (pfs_unlikely(statement == NULL || statement->host_state != PFS_PG_RUNNING || pfs_session.running != NULL ||
-					 (query = statement->host_query) == NULL || query->estate != queryDesc->estate))
+					 (query = statement->host_query) == NULL || query->relations.estate != queryDesc->estate))
 	{
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
@@ -402,7 +402,7 @@ run(PFS_EXECUTOR_RUN_PARAMETERS)
 		pfs_pg_protocol_back();
 	pfs_relations_end(&query->relations);
 	pfs_pg_error_unguard(&guard);
-	if (pfs_unlikely(query->statement != statement))
+	if (pfs_unlikely(query->relations.statement != statement))
 		return;
 	pfs_pg_leave(statement);
 	note_rows(statement, queryDesc, count, true);
@@ -493,7 +493,7 @@ end(QueryDesc *queryDesc)
 {
 	PfsPgQuery *query = pfs_pg_query(queryDesc);
 
-	if (pfs_unlikely(query == NULL || query->statement != NULL || !pfs_session.may_be_plain))
+	if (pfs_unlikely(query == NULL || query->relations.statement != NULL || !pfs_session.may_be_plain))
 	{
 		end_any(queryDesc);
 		return;

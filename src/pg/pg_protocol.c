@@ -23,6 +23,9 @@ PQcommMethods pfs_pg_our_methods;
 PFS_HOT_DATA bool pfs_pg_protocol_is_out = false;
 static PFS_HOT_DATA int (*server_putmessage) (char type, const char *body, size_t length) = NULL;
 
+/* All functions that send have the same parameters, so that they are handed on as they stand. */
+#define AS_IT_IS __attribute__((noinline, noclone))
+
 /* Is the client's next message a Sync, and here already?  Nothing is waited for. */
 static bool
 sync_is_waiting(void)
@@ -37,25 +40,35 @@ sync_is_waiting(void)
 	return type == 'S';
 }
 
+/* Under the extended protocol an implicit transaction commits at the Sync message: the statement waits for it. */
+static PFS_HOT pg_noinline bool
+waits_for_commit(PfsStatement *statement)
+{
+	if (!IsTransactionState())
+		return false;
+	pfs_pg_move(statement, sync_is_waiting() ? PFS_PG_COMMITTING : PFS_PG_COMPLETE, 0);
+	return true;
+}
+
 /*
- * What was executed last is complete.  Under the extended protocol an implicit transaction commits at the
- * Sync message; when that has arrived already, time goes on until then.  now: 0 = not known.
+ * What was executed last is complete.  If it waits for its commit, and the Sync has arrived already, time goes on
+ * until then.  now: 0 = not known.
  */
-static PFS_HOT void
-command_complete(PfsTicks now)
+static pg_attribute_always_inline void
+command_complete(bool extended, PfsTicks now)
 {
 	PfsStatement *statement = pfs_session.top;
 
-	if (statement == NULL || pfs_session.running != NULL ||
-		(statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED))
+	if (pfs_unlikely(statement == NULL || pfs_session.running != NULL ||
+					 (statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED)))
 		return;
 	if (statement->host_query != NULL)
 		pfs_pg_plan_end(statement->host_query, false);
 	/* to the server a pipeline may be a block, too: of its own */
-	if (!pfs_pg_command.extended || (pfs_pg_command.block && IsTransactionBlock()) || !IsTransactionState())
-		pfs_pg_end(statement, pfs_unlikely(now != 0) ? now : pfs_now(), 0, NULL);
-	else
-		pfs_pg_move(statement, sync_is_waiting() ? PFS_PG_COMMITTING : PFS_PG_COMPLETE, 0);
+	if (extended && !(pfs_likely(pfs_pg_command.block) && pfs_likely(IsTransactionBlock())) &&
+		waits_for_commit(statement))
+		return;
+	pfs_pg_end(statement, now != 0 ? now : pfs_now(), 0, NULL);
 }
 
 static void
@@ -67,44 +80,62 @@ portal_suspended(void)
 		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
 }
 
-/* The session waits for its client. */
-static inline void
-ready_for_query(char status)
-{
-	PfsTicks	now;
-
-	pfs_pg_set_top(NULL);
-	now = pfs_pg_command.ended;
-	if (pfs_unlikely(now == 0 || now < pfs_pg_command.came))
-		now = pfs_now();
-	pfs_pg_command_ready();
-	pfs_session_state(&pfs_session, status == 'I' ? PFS_THREAD_IDLE : PFS_THREAD_IDLE_IN_TRANSACTION, now);
-	pfs_pg_wait_idle(now);
-}
-
 /* A message has come that is not seen to come. */
 static inline void
 note_command(void)
 {
-	if (pfs_unlikely(pfs_pg_idle))
-		pfs_pg_wait_command();
+	pfs_pg_wait_over();
 }
 
-static PFS_HOT pg_noinline int
-put_complete(char type, const char *body, size_t length)
+/* Of a simple query, or of an Execute whose answer is timed, or whose message was not seen to come. */
+static AS_IT_IS int
+put_complete_otherwise(char type, const char *body, size_t length)
 {
+	PfsTicks	now;
+
 	note_command();
-	command_complete(pfs_pg_command_answered('C'));
+	now = pfs_pg_command_answered('C');
+	command_complete(pfs_pg_command.extended, now);
 	return server_putmessage(type, body, length);
 }
 
-static PFS_HOT pg_noinline int
-put_ready(char type, const char *body, size_t length)
+static PFS_HOT AS_IT_IS int
+put_complete(char type, const char *body, size_t length)
 {
-	if (pfs_likely(pfs_session.newest != NULL || pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS)))
+	if (pfs_unlikely(pfs_pg_is_idle() || !pfs_pg_command.extended || !pfs_answer(&pfs_session, PFS_PG_ANSWER_EXECUTE)))
+		return put_complete_otherwise(type, body, length);
+	command_complete(true, 0);
+	return server_putmessage(type, body, length);
+}
+
+/* The session waits for its client, since then. */
+static pg_attribute_always_inline void
+begin_idle(const char *body, size_t length, PfsTicks now)
+{
+	pfs_pg_command_ready();
+	pfs_pg_wait_idle(now);
+	pfs_session_state(&pfs_session, length == 0 || body[0] == 'I' ? PFS_THREAD_IDLE
+					  : PFS_THREAD_IDLE_IN_TRANSACTION, now);
+}
+
+/* Something has to be done first, or nothing is wanted. */
+static AS_IT_IS int
+put_ready_at_last(char type, const char *body, size_t length)
+{
+	if (pfs_session.newest != NULL || pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS))
 	{
+		PfsTicks	now;
+
 		note_command();
-		ready_for_query(length > 0 ? body[0] : 'I');
+		pfs_pg_set_top(NULL);
+		now = pfs_pg_command.ended;
+		if (now == 0 || now < pfs_pg_command.came)
+			now = pfs_now();
+		pfs_pg_wait_settle();
+		pfs_pg_name_waits_met();
+		if (pfs_pg_command_is_query())
+			pfs_pg_command_tally_query();
+		begin_idle(body, length, now);
 	}
 	else if (PqCommMethods == &pfs_pg_our_methods && !pfs_session.transaction.open)
 	{
@@ -114,7 +145,23 @@ put_ready(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
-static PFS_COLD int
+/* Nearly always all statements have ended by CommandComplete, and nothing is left to be done. */
+static pg_attribute_always_inline int
+put_ready(char type, const char *body, size_t length)
+{
+	PfsTicks	now = pfs_pg_command.ended;
+
+	if (pfs_unlikely(pfs_session.newest != NULL || pfs_session.thread == NULL ||
+					 pfs_load_acquire(&pfs_session.arena->changes) != pfs_session.decided ||
+					 (pfs_session.wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) == 0 ||
+					 pfs_pg_wait_is_owed() || now <= pfs_pg_command.came ||
+					 (pfs_pg_command_is_query() && !pfs_answer(&pfs_session, PFS_PG_ANSWER_QUERY))))
+		return put_ready_at_last(type, body, length);
+	begin_idle(body, length, now);
+	return server_putmessage(type, body, length);
+}
+
+static PFS_COLD AS_IT_IS int
 put_other(char type, const char *body, size_t length)
 {
 	if (type != 'A' && type != 'N' && type != 'S')	/* these come unasked */
@@ -146,7 +193,7 @@ put_other(char type, const char *body, size_t length)
 }
 
 /* An answer that is timed, and does nothing else. */
-static pg_noinline int
+static AS_IT_IS int
 put_timed(char type, const char *body, size_t length, PfsPgAnswer answer)
 {
 	(void) pfs_pg_answer_timed(answer);
@@ -174,7 +221,7 @@ pfs_putmessage(char type, const char *body, size_t length)
 	}
 	else if (type == 'T' || type == 'n')	/* RowDescription, NoData */
 	{
-		if (pfs_pg_command_is_described() && pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_DESCRIBE)))
+		if (pfs_likely(pfs_pg_command_is_described()) && pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_DESCRIBE)))
 			return put_timed(type, body, length, PFS_PG_ANSWER_DESCRIBE);
 	}
 	else if (type != 'D' && type != 'd')	/* DataRow, CopyData */

@@ -335,7 +335,7 @@ begin_plain(const PlannedStmt *plan, bool nested)
 		!pfs_journal_text_is_fresh(session->arena, session->thread, template->text))
 		return NULL;
 	if (nested ? !parent->recorded || parent->host_flags != 0 || !session->transaction.open
-		: ((uintptr_t) session->running | (uintptr_t) session->top) != 0 || start == 0 || pfs_pg_idle)
+		: ((uintptr_t) session->running | (uintptr_t) session->top) != 0 || start == 0 || pfs_pg_is_idle())
 		return NULL;
 	if (nested)
 		start = pfs_now();

@@ -41,13 +41,8 @@ typedef struct LongWait
 static PFS_HOT_DATA const PfsCall *active = NULL;	/* call under way */
 static PfsWait call_wait;		/* its wait, if it is an event of its own */
 static LongWait lock_wait;
-static LongWait idle_wait = {.wait = {.operation = PFS_OPERATION_IDLE,.object = {.type = PFS_WAIT_OBJECT_SOCKET}}};
+static PFS_HOT_DATA LongWait idle_wait = {.wait = {.operation = PFS_OPERATION_IDLE,.object = {.type = PFS_WAIT_OBJECT_SOCKET}}};
 static LongWait lwlock_wait;
-PFS_HOT_DATA bool pfs_pg_idle = false;
-static PFS_HOT_DATA uint8_t idle_noted = 0; /* it waits for its client since ... */
-static PFS_HOT_DATA bool idle_is_noted = false; /* with the present switches */
-static PFS_HOT_DATA bool idle_is_timed = false;
-static PFS_HOT_DATA PfsTicks idle_from = 0; /* ... then; 0 = not timed */
 static bool missed_files = false;	/* something was opened or closed unseen */
 
 /*
@@ -62,6 +57,15 @@ static struct
 }			put_off[16];
 static int	put_off_count = 0;
 PFS_HOT_DATA bool pfs_pg_wait_unsettled = false;	/* one of these, or lock_wait is open */
+
+/* Idle time that is only noted: from the answer to a command to the data of the next one. */
+static PFS_HOT_DATA struct
+{
+	PfsTicks	from;			/* 0 = not timed */
+	PfsWaitCell *cell;			/* where it counts if it is timed, for session.decided; NULL = not known */
+	PfsTicks	timed;			/* all bits, or none */
+	PfsAwaited	begins;			/* what is awaited then; event 0: it is not noted, but observed */
+}			idle = {.begins = {.waits = true}};
 
 #define NO_CLIENT (-2)			/* no call has this descriptor: -1 is none */
 
@@ -88,6 +92,9 @@ typedef enum Meaning
 	MEANS_IDLE,
 	MEANS_NOTHING				/* only its effect on descriptors matters */
 } Meaning;
+
+/* Bits of the gate for which the client's data is told. */
+#define RECEIVED (PFS_GATE_ANY | PFS_GATE_CALLS)
 
 static const uint32_t asked_always = PFS_GATE_CALLS;	/* until a process has a thread */
 static const uint32_t asked_never = 0;
@@ -306,7 +313,7 @@ long_meaning(uint32 code, uint32 wait)
 		case PG_WAIT_CLIENT:
 			if (code == WAIT_EVENT_CLIENT_READ)
 				pfs_pg_command_waits();
-			return code == WAIT_EVENT_CLIENT_READ && pfs_pg_idle && begin_idle() ? MEANS_IDLE : MEANS_EVENT;
+			return code == WAIT_EVENT_CLIENT_READ && pfs_pg_is_idle() && begin_idle() ? MEANS_IDLE : MEANS_EVENT;
 		default:
 			return MEANS_EVENT;
 	}
@@ -472,7 +479,7 @@ begin_any(PfsCall *call)
 	active = call;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	count_call(call);
-	if (*(volatile uint32 *) my_wait_event_info == WAIT_EVENT_CLIENT_READ && pfs_pg_idle &&
+	if (*(volatile uint32 *) my_wait_event_info == WAIT_EVENT_CLIENT_READ && pfs_pg_is_idle() &&
 		!pfs_pg_wait_unsettled && pfs_call_types[call->number].operation == PFS_OPERATION_POLL && begin_idle())
 	{
 		call->observer = MEANS_IDLE;
@@ -571,73 +578,110 @@ end(PfsCall *call, int64_t result)
 	active = NULL;
 }
 
+/* The client's command is worked on; what is told of it now is its own. */
+static pg_attribute_always_inline void
+begin_command(void)
+{
+	pfs_awaited = (PfsAwaited) {0};
+	pfs_session.phase = PFS_PHASE_COMMAND;
+	pfs_session.waits.used = pfs_session.waits.last = 0;	/* of no command */
+}
+
 /* A command has come: idle time is over. */
-PFS_HOT void
+void
 pfs_pg_wait_command(void)
 {
-	pfs_pg_idle = false;
-	pfs_interpose_only_note(NULL, 0, NULL);
-	pfs_session.in_command = true;
-	pfs_session.rests = false;
-	pfs_session.waits.used = pfs_session.waits.last = 0;	/* of no command */
+	bool		noted = pfs_awaited.noted;
+
+	begin_command();
 	if (pfs_pg_command.came == 0)
 		pfs_pg_command.came = pfs_pg_command.since = idle_wait.open ? idle_wait.last : 0;
-	/* idle time that was only noted: from the answer to the last command to the data of this one */
-	if (pfs_likely(idle_noted))
-		pfs_wait_add(&pfs_session, PFS_PG_WAIT_IDLE, idle_from == 0 ? 0
-					   : pfs_pg_command.came > idle_from ? pfs_pg_command.came - idle_from : 1);
+	if (noted)
+		pfs_wait_add(&pfs_session, PFS_PG_WAIT_IDLE, idle.from == 0 ? 0
+					 : pfs_pg_command.came > idle.from ? pfs_pg_command.came - idle.from : 1);
 	else if (idle_wait.open)
 		end_long(&idle_wait);
-	idle_noted = false;
-	if (pfs_likely(pfs_session.thread != NULL))
+	if (pfs_session.thread != NULL)
 		pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE,
 						  pfs_pg_command.came != 0 ? pfs_pg_command.came : pfs_now());
 }
 
+/* The caller has seen that nothing is owed. */
 PFS_HOT void
 pfs_pg_wait_idle(PfsTicks now)
 {
-	if (pfs_unlikely(pfs_pg_idle))
-		pfs_pg_wait_command();	/* of a kind that is not seen to come */
-	pfs_pg_wait_settle();
-	active = NULL;
-	pfs_pg_idle = true;
-	pfs_session.in_command = false;
-	pfs_session.rests = true;
 	pfs_session.promised_event = pfs_session.promised_statement = 0;
-	pfs_pg_name_waits_met();
-	idle_noted = false;
-	if (pfs_likely(idle_is_noted))
-	{
-		idle_from = idle_is_timed ? now : 0;
-		pfs_interpose_only_note(&my_wait_event_info, WAIT_EVENT_CLIENT_READ, &idle_noted);
-	}
+	active = NULL;
+	pfs_session.phase = PFS_PHASE_REST;
+	idle.from = now & idle.timed;
+	pfs_awaited = idle.begins;
 }
 
 void
 pfs_pg_wait_switched(void)
 {
-	const PfsInstrument *idle = pfs_wait_instrument(pfs_arena, PFS_PG_WAIT_IDLE);
+	const PfsInstrument *instrument = pfs_wait_instrument(pfs_arena, PFS_PG_WAIT_IDLE);
+	uint32		gate = pfs_load(&pfs_arena->gate);
+	bool		noted = pfs_load(&instrument->enabled) && !pfs_session.wait_rows.shown &&
+		(gate & PFS_GATE_CALLS) != 0;
 
-	idle_is_timed = pfs_load(&idle->timed);
-	idle_is_noted = pfs_load(&idle->enabled) && !pfs_session.wait_rows.shown &&
-		(pfs_load(&pfs_arena->gate) & PFS_GATE_CALLS) != 0;
+	idle.timed = pfs_load(&instrument->timed) ? ~(PfsTicks) 0 : 0;
+	idle.cell = NULL;
+	idle.begins.event = noted ? WAIT_EVENT_CLIENT_READ : 0;
+	if (MyProcPort != NULL)
+		pfs_interpose_await(MyProcPort->sock,
+							(gate & RECEIVED) != 0 && (gate & PFS_GATE_SOCKETS) == 0 ? gate : PFS_NO_WORD,
+							my_wait_event_info);
 }
 
 /* --- attach --- */
 
+/* Data of the client's has come, and the short way does not do. */
+static pg_noinline void
+received_otherwise(void)
+{
+	int			saved = errno;
+
+	if (pfs_session.thread != NULL && pfs_session.running == NULL)
+	{
+		bool		noted = pfs_awaited.noted;
+
+		pfs_pg_command_received(pfs_now());
+		pfs_pg_wait_over();
+		if (noted && idle.timed != 0)
+			idle.cell = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE)->cell;
+	}
+	errno = saved;
+}
+
 /*
- * Data has come.  Of the client, while nothing of his is executed, it is the next command, or the next message
- * of one.
+ * Data of the client's has come.  While nothing of his is executed, it is the next command, or the next message of
+ * one.  Most often he was waited for, that was noted, and it is known where it counts; or he was not waited for.
  */
 static PFS_HOT void
-received(int fd)
+received(void)
 {
-	if (pfs_session.thread == NULL || pfs_session.running != NULL || MyProcPort == NULL || fd != MyProcPort->sock)
+	bool		noted = pfs_awaited.noted;
+	PfsTicks	now;
+
+	if (pfs_unlikely(!pfs_pg_is_idle() || pfs_session.running != NULL ||
+					 pfs_load_acquire(&pfs_session.arena->changes) != pfs_session.decided ||
+					 (noted ? idle.cell == NULL : idle_wait.open) ||
+					 !pfs_now_is_near() || (now = pfs_now()) <= idle.from))
+	{
+		received_otherwise();
 		return;
-	pfs_pg_command_received(pfs_now());
-	if (pfs_pg_idle)
-		pfs_pg_wait_command();
+	}
+	pfs_pg_command.since = pfs_pg_command.came = now;
+	begin_command();
+	pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE, now);
+	if (noted && pfs_enter_recording(&pfs_session))
+	{
+		pfs_seq_write_begin(&pfs_session.thread->seq);
+		pfs_timer_stat_add(&idle.cell->stat, now - idle.from);
+		pfs_seq_write_end(&pfs_session.thread->seq);
+		pfs_leave_recording(&pfs_session);
+	}
 }
 
 static const PfsCallObserver observer = {begin, end, received};
@@ -648,19 +692,21 @@ pfs_pg_wait_attach(void)
 	active = NULL;
 	client.fd = NO_CLIENT;
 	counted_calls = NULL;
-	idle_noted = 0;
-	pfs_pg_idle = lock_wait.open = idle_wait.open = lwlock_wait.open = false;
+	pfs_awaited = (PfsAwaited) {0};
+	lock_wait.open = idle_wait.open = lwlock_wait.open = false;
 	put_off_count = 0;
 	pfs_pg_wait_unsettled = false;
 	pfs_pg_fd_forget_all();
 	pfs_interpose_observe(&observer, &pfs_arena->gate,
-						  (PfsCallMasks) {PFS_GATE_CALLS, PFS_GATE_SOCKETS, PFS_GATE_ANY | PFS_GATE_CALLS});
+						  (PfsCallMasks) {PFS_GATE_CALLS, PFS_GATE_SOCKETS, RECEIVED});
+	pfs_interpose_await(MyProcPort != NULL ? MyProcPort->sock : -1, PFS_NO_WORD, my_wait_event_info);
 }
 
 void
 pfs_pg_wait_detach(void)
 {
 	pfs_interpose_observe(&observer, &asked_never, (PfsCallMasks) {PFS_GATE_CALLS, PFS_GATE_CALLS, 0});
+	pfs_interpose_await(-1, PFS_NO_WORD, NULL);
 	client.fd = NO_CLIENT;
 	pfs_pg_wait_command();
 	pfs_pg_wait_settle();

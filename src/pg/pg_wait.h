@@ -50,14 +50,18 @@ extern void pfs_pg_wait_install(void);
 extern void pfs_pg_wait_attach(void);
 extern void pfs_pg_wait_detach(void);
 
-/* The server has told its client that it waits for the next command, at this tick. */
+/* The server has told its client that it waits for the next command, at this tick; nothing is owed. */
 extern void pfs_pg_wait_idle(PfsTicks now);
 
 /* Switches have changed. */
 extern void pfs_pg_wait_switched(void);
 
 /* The client has been told so, and no command has been seen since. */
-extern bool pfs_pg_idle;
+static inline bool
+pfs_pg_is_idle(void)
+{
+	return pfs_awaited.waits;
+}
 
 /* The client's next command has come. */
 extern void pfs_pg_wait_command(void);
@@ -65,7 +69,7 @@ extern void pfs_pg_wait_command(void);
 static inline void
 pfs_pg_wait_over(void)
 {
-	if (pfs_pg_idle)
+	if (pfs_unlikely(pfs_pg_is_idle()))
 		pfs_pg_wait_command();
 }
 
@@ -78,6 +82,13 @@ pfs_pg_wait_settle(void)
 {
 	if (pfs_unlikely(pfs_pg_wait_unsettled))
 		pfs_pg_wait_settle_all();
+}
+
+/* Must anything be done before pfs_pg_wait_idle? */
+static inline bool
+pfs_pg_wait_is_owed(void)
+{
+	return (pfs_pg_nameless_wait | pfs_pg_is_idle() | pfs_pg_wait_unsettled) != 0;
 }
 
 /* --- pg_wait_fd.c: descriptors --- */

@@ -125,7 +125,7 @@ describe_waiter(void)
 	if (statement == NULL)
 	{
 		/* its command is being parsed */
-		if (pfs_session.in_command)
+		if (pfs_session.phase == PFS_PHASE_COMMAND)
 			history.statement_id = pfs_statement_promise(&pfs_session);
 		if (debug_query_string != NULL)
 		{

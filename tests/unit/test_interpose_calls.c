@@ -183,6 +183,45 @@ test_streams(void)
 	free(buffer);
 }
 
+/* Of the descriptor that is awaited, data is told while the word has a value, and waiting for it is noted. */
+static void
+test_only_told(int pair[2], int set)
+{
+	struct epoll_event event;
+	char text[8];
+	static uint32_t server_waits = 5;
+	ssize_t came;
+	ssize_t none;
+	uint32_t seen_told;
+	uint32_t seen_waits;
+	bool noted[2];
+
+	/* what says how it went is a call, too: afterwards */
+	watch_start();
+	pfs_interpose_await(pair[1], 1, &server_waits);
+	send(pair[0], "ab", 2, 0);
+	came = recv(pair[1], text, 8, 0);
+	none = recv(pair[1], text, 8, MSG_DONTWAIT);
+	seen_told = seen_count;
+	pfs_awaited.event = 4;
+	epoll_wait(set, &event, 1, 0);
+	noted[0] = pfs_awaited.noted;
+	pfs_awaited.event = 5;
+	epoll_wait(set, &event, 1, 0);
+	noted[1] = pfs_awaited.noted;
+	pfs_awaited = (PfsAwaited) {0};
+	seen_waits = seen_count;
+	epoll_wait(set, &event, 1, 0);
+	pfs_interpose_await(-1, PFS_NO_WORD, NULL);
+	send(pair[0], "ab", 2, 0);
+	recv(pair[1], text, 8, 0);
+	watch_stop();
+	ok(came == 2 && none == -1 && received_count == 1, "data is told, as long as it is awaited, its absence is not");
+	is_u64(seen_told, 1, "nothing else is observed of it, but the calls that send");
+	ok(seen_waits == 2 && !noted[0] && noted[1], "waiting is observed, or only noted while the event is the one");
+	is_u64(seen_count, 5, "nothing is awaited: all is observed");
+}
+
 static void
 test_sockets(void)
 {
@@ -208,12 +247,15 @@ test_sockets(void)
 #else
 	CALL(recv, pair[1], NULL, recv(pair[1], text, size, 0), 5);
 #endif
+	is_u64(received_count, 0, "its data is not told, nobody waits for it");
+	pfs_interpose_await(pair[1], PFS_NO_WORD, NULL);
 	CALL(sendto, pair[0], NULL, sendto(pair[0], "abc", 3, MSG_DONTWAIT, NULL, 0), 3);
 	CALL(recvfrom, pair[1], NULL, recvfrom(pair[1], text, 8, 0, NULL, NULL), 3);
-	is_u64(received_count, 1, "and it is told that data has come");
+	is_u64(received_count, 1, "data that is awaited is told");
 	CALL(recv, pair[1], NULL, recv(pair[1], text, 8, MSG_DONTWAIT), -1);
 	is_u64(received_count, 0, "nothing is told when none has come");
 	is_u64((uint64_t) seen[0].error, EAGAIN, "the observer sees errno");
+	test_only_told(pair, set);
 	CALL(epoll_wait, -1, NULL, epoll_wait(set, &event, 1, 0), 0);
 	CALL(select, -1, NULL, select(0, NULL, NULL, NULL, &no_time), 0);
 	CALL(accept, pair[0], NULL, accept(pair[0], NULL, NULL), -1);

@@ -277,7 +277,7 @@ test_promised(void)
 	PfsStatement *nested;
 	Rows *rows;
 
-	p.session->in_command = true;
+	p.session->phase = PFS_PHASE_COMMAND;
 	plain(p.session, 5); /* event 2, the statement will be 1 */
 	plain(p.session, 5); /* 3 */
 	statement = fixture_open(p.session, 0, 0, "first");
@@ -292,10 +292,10 @@ test_promised(void)
 	statement = fixture_open(p.session, 0, 0, "second");
 	is_u64(statement->record->event_id, 6, "the next one gets one of its own");
 	pfs_statement_close(p.session, statement, FIXTURE_START + 50);
-	p.session->in_command = false;
+	p.session->phase = PFS_PHASE_NONE;
 	plain(p.session, 5); /* 8 */
 	pfs_set_consumer(p.arena, PFS_CONSUMER_STATEMENTS_CURRENT, false);
-	p.session->in_command = true;
+	p.session->phase = PFS_PHASE_COMMAND;
 	plain(p.session, 5); /* 9 */
 	is_u64(p.session->promised_event, 0, "nothing is promised to statements without rows");
 	rows = rows_of(p.arena, HISTORY);

@@ -209,7 +209,7 @@ test_promised(void)
 	PfsStatement *statement;
 
 	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_CURRENT, true);
-	session->in_command = true;
+	session->phase = PFS_PHASE_COMMAND;
 	for (uint32_t i = 0; i < arena->sizes.statement_stack; i++)
 		fixture_open(session, 0, 0, "cursor");
 	statement = fixture_open(session, 0, 0, "without a row");
