@@ -205,7 +205,8 @@ pfs_statement_append(PfsSession *session, PfsStatement *statement, bool placed)
 	else
 		pfs_record_copy(session->records + oldest, statement->record);
 	pfs_store_release(&thread->ended, number);
-	pfs_statement_hide(session, statement);
+	if (placed)
+		pfs_store(&session->open_slots[statement->place], PFS_NO_SLOT);
 	/* whatever is written to the slot of the oldest comes after its number is gone */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	return number;
@@ -219,9 +220,9 @@ pfs_statement_is_plain(const PfsSession *session, const PfsStatement *statement)
 		session->running == statement->parent && statement->waits.used == 0;
 }
 
-/* Ends such a statement, returns when. */
-static inline __attribute__((always_inline)) PfsTicks
-pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end)
+/* Ends such a statement, now or when it paused: *end says when it did.  True: it is time to sum. */
+static inline __attribute__((always_inline)) bool
+pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks *end)
 {
 	PfsThread  *thread = session->thread;
 	PfsStatementRecord *record = statement->record;
@@ -231,13 +232,13 @@ pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks e
 
 	if (pfs_likely(statement->since != 0))
 	{
-		end = pfs_max(end, statement->since);
-		wait += end - statement->since;
+		*end = pfs_max(*end, statement->since);
+		wait += *end - statement->since;
 	}
 	else
-		end = statement->paused_at;
+		*end = statement->paused_at;
 	wait += wait == 0;			/* ended within one tick: still a timed event */
-	pfs_store(&record->end, end);
+	pfs_store(&record->end, *end);
 	pfs_store(&record->wait, wait);
 	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
 	number = pfs_statement_append(session, statement, true);
@@ -249,9 +250,7 @@ pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks e
 		statement->parent->children--;
 	statement->older = session->free;
 	session->free = statement;
-	if (pfs_unlikely(number - pfs_load(&thread->summed) >= PFS_UNSUMMED))
-		pfs_statement_sum(session);
-	return end;
+	return pfs_unlikely(number - pfs_load(&thread->summed) >= PFS_UNSUMMED);
 }
 
 #endif							/* PFS_STATEMENT_HOT_H */

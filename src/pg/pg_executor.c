@@ -216,12 +216,10 @@ start_left(QueryDesc *queryDesc, PfsStatement *statement, uint64 id)
 	attach(queryDesc, statement);
 }
 
-static PFS_HOT pg_noinline void
-start(QueryDesc *queryDesc, int eflags)
+/* The statement has begun in the plain way, called from this one; or it could not. */
+static pg_attribute_always_inline void
+start_plain(QueryDesc *queryDesc, int eflags, PfsStatement *statement, PfsStatement *caller)
 {
-	PfsStatement *caller = pfs_session.running;
-	PfsStatement *statement = pfs_likely(caller == NULL) ? pfs_pg_begin_plain(queryDesc->plannedstmt)
-		: pfs_pg_begin_plain_nested(queryDesc->plannedstmt);
 	uint64		id;
 
 	if (pfs_unlikely(statement == NULL))
@@ -238,8 +236,26 @@ start(QueryDesc *queryDesc, int eflags)
 	}
 	statement->host_in_call = false;
 	pfs_session.running = caller;
-	rest_if_cursor(queryDesc, statement);
+	if (caller != NULL)
+		rest_if_cursor(queryDesc, statement);
 	attach(queryDesc, statement);
+}
+
+static PFS_HOT pg_noinline void
+start_nested(QueryDesc *queryDesc, int eflags)
+{
+	PfsStatement *caller = pfs_session.running;
+
+	start_plain(queryDesc, eflags, pfs_pg_begin_plain_nested(queryDesc->plannedstmt), caller);
+}
+
+static PFS_HOT pg_noinline void
+start(QueryDesc *queryDesc, int eflags)
+{
+	if (pfs_unlikely(pfs_session.running != NULL))
+		start_nested(queryDesc, eflags);
+	else
+		start_plain(queryDesc, eflags, pfs_pg_begin_plain(queryDesc->plannedstmt), NULL);
 }
 
 static PFS_PG_ENTRY void
@@ -478,7 +494,7 @@ end_any(QueryDesc *queryDesc)
 	if (stage.statement != NULL)
 	{
 		id = stage.statement->record->statement_id;
-		pfs_pg_plan_end(stage.query, true);
+		pfs_pg_plan_end(stage.query, stage.statement);
 	}
 	if (pfs_likely(stage.query != NULL))
 		pfs_pg_query_end(stage.query);

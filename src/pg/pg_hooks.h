@@ -117,8 +117,6 @@ struct PfsPgQuery;
 /* --- pg_plan.c: what a plan tells of its statement --- */
 extern void pfs_pg_plan_start(struct PfsPgQuery *query);
 
-/* ending: ExecutorEnd follows; else the portal has told its client that it is complete. */
-extern void pfs_pg_plan_end(struct PfsPgQuery *query, bool ending);
 extern void pfs_pg_usage_start(PfsStatement *statement);
 extern void pfs_pg_usage_end(PfsStatement *statement);
 

@@ -480,9 +480,8 @@ pfs_pg_plan_start(PfsPgQuery *query)
 		watch_sorts(query->relations.plan, query);
 }
 
-/* The query has a statement. */
-PFS_HOT void
-pfs_pg_plan_end(PfsPgQuery *query, bool ending)
+pg_noinline void
+pfs_pg_plan_end_unusual(PfsPgQuery *query)
 {
 	PfsStatement *statement = query->relations.statement;
 	Spills		spills = {0};

@@ -15,6 +15,7 @@
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_protocol.h"
+#include "pg/pg_query.h"
 #include "pg/pg_statement.h"
 #include "pg/pg_wait.h"
 
@@ -63,7 +64,7 @@ command_complete(bool extended, PfsTicks now)
 					 (statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED)))
 		return;
 	if (statement->host_query != NULL)
-		pfs_pg_plan_end(statement->host_query, false);
+		pfs_pg_plan_end(statement->host_query, statement);
 	/* to the server a pipeline may be a block, too: of its own */
 	if (extended && !(pfs_likely(pfs_pg_command.block) && pfs_likely(IsTransactionBlock())) &&
 		waits_for_commit(statement))

@@ -61,6 +61,18 @@ extern void pfs_pg_query_gone(void *query);
 /* pg_plan.c: counts the calls of a node on which a counter hangs. */
 extern TupleTableSlot *pfs_pg_count_call(PlanState *node);
 
+/*
+ * pg_plan.c: what is known of sorts and temporary files before ExecutorEnd.  The query has a statement.
+ */
+extern void pfs_pg_plan_end_unusual(PfsPgQuery *query);
+
+static inline void
+pfs_pg_plan_end(PfsPgQuery *query, const PfsStatement *statement)
+{
+	if (pfs_unlikely(query->sorts != NULL || (uint64) pgBufferUsage.temp_blks_written != statement->host_base))
+		pfs_pg_plan_end_unusual(query);
+}
+
 /* What was attached, or NULL. */
 static inline PfsPgQuery *
 pfs_pg_query(const QueryDesc *desc)

@@ -316,9 +316,18 @@ pfs_pg_begin_query(const QueryDesc *desc)
 	return statement;
 }
 
-static pg_attribute_always_inline PfsStatement *
-begin_plain(const PlannedStmt *plan, bool nested)
+/* What begins in the plain way. */
+typedef enum Plain
 {
+	PLAIN_QUERY,				/* of the client */
+	PLAIN_COMMAND,				/* the same, not a query */
+	PLAIN_NESTED
+} Plain;
+
+static pg_attribute_always_inline PfsStatement *
+begin_plain(const PlannedStmt *plan, Plain kind)
+{
+	const bool	nested = kind == PLAIN_NESTED;
 	PfsSession *session = pfs_pg_session();
 	PfsPgTemplate *template = pfs_pg_template_place(plan);
 	PfsStatement *parent = nested ? session->running : NULL;
@@ -356,7 +365,10 @@ begin_plain(const PlannedStmt *plan, bool nested)
 	statement->host_in_call = true;
 	record = statement->record;
 	pfs_statement_text_put(session, record, template->text, template->text_length);
-	describe(statement, record, template);
+	if (kind != PLAIN_COMMAND)
+		describe(statement, record, template);
+	else
+		pfs_pg_usage_start(statement);
 	if (!nested && pfs_unlikely(!session->transaction.open))
 		pfs_pg_transaction_begin(start);
 	pfs_statement_publish_here(session, statement);
@@ -365,18 +377,25 @@ begin_plain(const PlannedStmt *plan, bool nested)
 
 /*
  * By far the most begin so: of a cached plan, nothing is out of the ordinary.  The result is what pfs_pg_begin_query,
- * or pfs_pg_begin, would have made, on stage already.  NULL: it is another one, nothing was done.
+ * or pfs_pg_begin, would have made, on stage already.  NULL: it is another one, nothing was done.  Each has one
+ * caller, into which it is compiled.
  */
 PFS_HOT PfsStatement *
 pfs_pg_begin_plain(const PlannedStmt *plan)
 {
-	return begin_plain(plan, false);
+	return begin_plain(plan, PLAIN_QUERY);
+}
+
+PFS_HOT PfsStatement *
+pfs_pg_begin_plain_command(const PlannedStmt *plan)
+{
+	return begin_plain(plan, PLAIN_COMMAND);
 }
 
 PFS_HOT PfsStatement *
 pfs_pg_begin_plain_nested(const PlannedStmt *plan)
 {
-	return begin_plain(plan, true);
+	return begin_plain(plan, PLAIN_NESTED);
 }
 
 void
@@ -528,9 +547,9 @@ PFS_HOT void
 pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
 {
 	PfsSession *session = pfs_pg_session();
-
 	bool		is_top = session->top == statement;
-	bool		ran;
+	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
+	bool		sums;
 
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
 					 (!is_top && statement->parent == NULL) || pfs_pg_wait_unsettled))
@@ -541,14 +560,15 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	store_rows(statement);
 	if (statement->host_query != NULL)
 		pfs_pg_query_part(statement->host_query);
-	ran = statement->since != 0;
-	end = pfs_statement_end_plain(session, statement, end);
+	sums = pfs_statement_end_plain(session, statement, &end);
 	if (pfs_likely(is_top))
 	{
 		session->top = NULL;
-		if (pfs_likely(ran))	/* else others had the time since it began to rest */
+		if (pfs_likely(ran))
 			pfs_pg_command_time_spent(end);
 	}
+	if (pfs_unlikely(sums))
+		pfs_statement_sum(session);
 }
 
 /* Nothing is allocated or looked up here: the memory of a portal may just be given back. */

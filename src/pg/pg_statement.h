@@ -49,6 +49,7 @@ extern PfsStatement *pfs_pg_begin(PfsPgSource *source);
 
 /* The same in the plain way, entered already; NULL: it is not to be had. */
 extern PfsStatement *pfs_pg_begin_plain(const PlannedStmt *plan);
+extern PfsStatement *pfs_pg_begin_plain_command(const PlannedStmt *plan);
 extern PfsStatement *pfs_pg_begin_plain_nested(const PlannedStmt *plan);
 
 /* Statements are not wanted, but maybe their transaction is. */

@@ -137,7 +137,7 @@ begin_utility(PlannedStmt *pstmt, const char *text)
 static PfsStatement *
 begin_and_enter(PlannedStmt *pstmt, const char *text)
 {
-	PfsStatement *statement = pfs_pg_begin_plain(pstmt);
+	PfsStatement *statement = pfs_pg_begin_plain_command(pstmt);
 
 	if (pfs_likely(statement != NULL))
 		return statement;

@@ -58,7 +58,10 @@ end(Side *side, PfsStatement *statement, bool plain, PfsTicks now)
 {
 	plain = plain && pfs_statement_is_plain(side->session, statement);
 	if (plain)
-		pfs_statement_end_plain(side->session, statement, now);
+	{
+		if (pfs_statement_end_plain(side->session, statement, &now))
+			pfs_statement_sum(side->session);
+	}
 	else
 		pfs_statement_close(side->session, statement, now);
 	return plain;
