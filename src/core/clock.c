@@ -76,5 +76,5 @@ pfs_clock_look_again(PfsArena *arena)
 		pfs_clock_compare(arena, now);
 	}
 	pfs_clock_follow(arena);
-	pfs_timer.looked_at = pfs_now();
+	pfs_store(&pfs_timer.looked_at, pfs_now());	/* unit tests have threads */
 }

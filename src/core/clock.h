@@ -50,7 +50,7 @@ extern void pfs_clock_look_again(PfsArena *arena);
 static inline void
 pfs_clock_look(PfsArena *arena, PfsTicks now)
 {
-	if (pfs_unlikely(now - pfs_timer.looked_at > pfs_timer.frequency ||
+	if (pfs_unlikely(now - pfs_load(&pfs_timer.looked_at) > pfs_timer.frequency ||
 					 pfs_load(&arena->clock_state) != pfs_timer.clock_state))
 		pfs_clock_look_again(arena);
 }

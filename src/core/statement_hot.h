@@ -114,8 +114,8 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, bool 
 	pfs_store(&record->epoch, pfs_epoch_of(session->decided));
 	pfs_store(&record->start, start);
 	pfs_store(&record->statement_id, pfs_statement_take_id(session, parent == NULL));
-	memcpy(&record->query_id, template, sizeof(*template));
-	memcpy(&record->schema, &session->schema, sizeof(record->schema) + sizeof(record->role));
+	pfs_copy_words(&record->query_id, template, sizeof(*template));
+	pfs_copy_words(&record->schema, &session->schema, sizeof(record->schema) + sizeof(record->role));
 	if (!plain)
 		pfs_store(&record->text_length, 0);
 	else
