@@ -10,7 +10,7 @@
  *
  * Texts stand in a ring of bytes, by positions that only grow (records keep their lower half): a text is
  * there as long as not more than journal_texts bytes were written since its start.  Texts of open statements
- * are written again while they are fresh (pfs_journal_text_is_fresh), so that they last for a while when the
+ * are written again while they are fresh (pfs_statement_text_is_fresh), so that they last for a while when the
  * statements have ended.  A text that many statements share is written once and referred to as long.
  *
  * Writer: the owner.  Readers: any process, without a lock: they copy first, and then look whether
@@ -87,16 +87,6 @@ pfs_journal_text_left(const PfsArena *arena, const PfsThread *thread, uint32_t p
 
 /* Makes the journal empty, for a new owner.  Inside the thread's seq. */
 extern void pfs_journal_clear(PfsArena *arena, PfsThread *thread);
-
-/*
- * May a statement that is open now have its text there?  It lasts for a history of longest texts, and until the
- * statement is summed.
- */
-static inline bool
-pfs_journal_text_is_fresh(const PfsArena *arena, const PfsThread *thread, uint64_t position)
-{
-	return pfs_load(&thread->text_next) - position <= arena->journal_texts - arena->journal_text_share;
-}
 
 /*
  * Room for a text of at most sql_text_length bytes, or a message: *position says where it is.  What was

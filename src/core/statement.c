@@ -39,6 +39,7 @@ take_over_journal(PfsSession *session)
 	session->open_slots = pfs_journal_open(arena, thread);
 	session->ring_mask = (uint16_t) (arena->journal_ring - 1);	/* slots have 16 bits */
 	session->slots = pfs_journal_slots(arena);
+	session->text_fresh = arena->journal_texts - arena->journal_text_share;
 	memset(session->statements_long.known, 0, sizeof(session->statements_long.known));
 	if (!pfs_thread_has_statements(arena, thread))
 		return;
@@ -361,7 +362,7 @@ PFS_HOT void
 pfs_statement_text_refer(PfsSession *session, PfsStatement *statement, const char *text, uint32_t length,
 						 uint64_t *position)
 {
-	if (pfs_unlikely(!pfs_journal_text_is_fresh(session->arena, session->thread, *position)))
+	if (pfs_unlikely(!pfs_statement_text_is_fresh(session, *position)))
 		*position = write_text(session, text, length);
 	pfs_statement_text_put(session, statement->record, *position, length);
 }

@@ -216,6 +216,7 @@ typedef struct PfsSession
 	uint16_t	ring_mask;		/* ... of its ring */
 	bool		shows;			/* statements make rows */
 	bool		may_be_plain;	/* the host's: it has nothing against it */
+	uint32_t	text_fresh;		/* a text that stands so far back may be referred to, in bytes; see pfs_statement_text_is_fresh */
 	uint64_t	slots_of;		/* thread id that the journal belongs to */
 	uint64_t	promised_event; /* event id of the next top-level statement; 0 = none */
 	uint64_t	promised_statement; /* and its statement id; 0 = none */
@@ -362,6 +363,16 @@ extern void pfs_statement_text_refer(PfsSession *session, PfsStatement *statemen
 
 /* Where its text stands, for pfs_statement_text_refer: it has one. */
 extern uint64_t pfs_statement_text_position(const PfsSession *session, const PfsStatement *statement);
+
+/*
+ * May a statement that is open now have its text there?  It lasts for a history of longest texts, and until the
+ * statement is summed.
+ */
+static inline bool
+pfs_statement_text_is_fresh(const PfsSession *session, uint64_t position)
+{
+	return pfs_load(&session->thread->text_next) - position <= session->text_fresh;
+}
 
 /* Its text is that of another open statement, whoever's text that is. */
 extern void pfs_statement_text_share(PfsStatement *statement, const PfsStatement *of);

@@ -12,6 +12,7 @@
 #include "commands/dbcommands.h"
 #include "common/ip.h"
 #include "core/names.h"
+#include "executor/instrument.h"
 #include "libpq/auth.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -35,6 +36,7 @@ PfsSession	pfs_session;
 PFS_HOT_DATA bool pfs_pg_ready = false;
 static const uint32 not_known = UINT32_MAX;
 PfsPgEntry	pfs_pg_entry = {.gate = &not_known};
+PFS_HOT_DATA PfsPgServer pfs_pg_server = {0};
 PFS_HOT_DATA bool pfs_pg_has_client = false;
 
 static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
@@ -338,6 +340,11 @@ pfs_hook_ClientAuthentication(Port *port, int status)
 void
 pfs_pg_backend_install(void)
 {
+	pfs_pg_server = (PfsPgServer)
+	{
+		.methods = &PqCommMethods,.errors = &error_context_stack,.search_path = &namespace_search_path,
+			.temporary_blocks = &pgBufferUsage.temp_blks_written,.user = GetUserId,.in_block = IsTransactionBlock
+	};
 	prev_ClientAuthentication_hook = ClientAuthentication_hook;
 	ClientAuthentication_hook = pfs_hook_ClientAuthentication;
 	pfs_host_isolation_name = isolation_name;

@@ -13,6 +13,7 @@
 #include "utils/timestamp.h"
 
 PFS_HOT_DATA PfsPgCommand pfs_pg_command = {0};
+PfsPgSource pfs_pg_analysed;
 
 /* Owner: this process.  Pair of clock readings for pfs_pg_command_asked, and its last answer. */
 static TimestampTz paired_time = 0;

@@ -36,16 +36,17 @@ typedef struct PfsPgCommand
 	PfsTicks	ended;			/* when the last top-level statement did so; 0 = none yet */
 	bool		block;			/* the client has begun a transaction block */
 
-	/* of one command, side by side, as far as "text": forgotten at once */
+	/* of one command: forgotten at once */
 	PfsTicks	came;			/* when it came; 0 = not known ... */
 	PfsTicks	since;			/* ... or when its last statement ended, or began to rest */
 	bool		extended;		/* messages of the extended protocol were answered since ReadyForQuery */
 	bool		answered;		/* a simple query was, or it failed */
 	bool		waits;			/* between Bind and Execute the server waits for its client */
-	PfsPgSource analysed;		/* what has not begun yet; text NULL = nothing */
+	bool		analysed;		/* pfs_pg_analysed is what has not begun yet */
 } PfsPgCommand;
 
 extern PfsPgCommand pfs_pg_command;
+extern PfsPgSource pfs_pg_analysed;
 
 /* When the command came, from the server's timestamp (+- 0.5 us): where recv does not tell. */
 extern PfsTicks pfs_pg_command_asked(void);
@@ -76,7 +77,7 @@ pfs_pg_command_time_spent(PfsTicks end)
 static inline void
 pfs_pg_command_forget_analysed(void)
 {
-	pfs_pg_command.analysed.text = NULL;
+	pfs_pg_command.analysed = false;
 }
 
 /* Counts a message whose class is timed, from when its command came. */
@@ -194,7 +195,7 @@ static inline void
 pfs_pg_command_ready(void)
 {
 	memset((char *) &pfs_pg_command + offsetof(PfsPgCommand, came), 0,
-		   offsetof(PfsPgCommand, analysed.location) - offsetof(PfsPgCommand, came));
+		   sizeof(PfsPgCommand) - offsetof(PfsPgCommand, came));
 }
 
 #endif							/* PFS_PG_COMMAND_H */

@@ -61,7 +61,7 @@ record_unseen_statement(int sqlstate, const char *message)
 static void
 record_analysed_statement(int sqlstate, const char *message)
 {
-	PfsPgSource source = pfs_pg_command.analysed;	/* forgotten when it begins */
+	PfsPgSource source = pfs_pg_analysed;	/* forgotten when it begins */
 	PfsStatement *statement = pfs_pg_begin(&source);
 
 	if (statement != NULL)
@@ -75,9 +75,9 @@ fail_statements(int sqlstate, const char *message)
 		return;
 	pfs_pg_set_top(NULL);
 	/* a secret would have to be normalised, which is not done while an error is reported */
-	if (pfs_pg_command.analysed.text != NULL &&
-		pfs_pg_command.analysed.digest_generation == pfs_load(&pfs_arena->digest_generation) &&
-		(pfs_pg_command.analysed.flags & PFS_PG_SECRET) == 0)
+	if (pfs_pg_command.analysed &&
+		pfs_pg_analysed.digest_generation == pfs_load(&pfs_arena->digest_generation) &&
+		(pfs_pg_analysed.flags & PFS_PG_SECRET) == 0)
 		record_analysed_statement(sqlstate, message);
 	else
 		record_unseen_statement(sqlstate, message);

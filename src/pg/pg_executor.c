@@ -50,7 +50,8 @@ note_analysed(const char *text, const Query *query)
 		return;
 	pfs_pg_wait_over();
 	pfs_pg_source_digest(&source);
-	pfs_pg_command.analysed = source;
+	pfs_pg_analysed = source;
+	pfs_pg_command.analysed = true;
 }
 
 static void
@@ -74,9 +75,9 @@ begin_planning(const Query *parse, const char *query_string, bool with_values)
 
 	if (query_string == NULL)
 		return NULL;
-	if (pfs_pg_command.analysed.text != NULL && pfs_pg_command.analysed.query_id == source.query_id &&
+	if (pfs_pg_command.analysed && pfs_pg_analysed.query_id == source.query_id &&
 		pfs_session.running == NULL)
-		source = pfs_pg_command.analysed;
+		source = pfs_pg_analysed;
 	else
 		source.class = pfs_pg_class_of_query(parse);
 	/* an error of a value of the client's that is folded into the plan quotes the value */

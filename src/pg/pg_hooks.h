@@ -10,10 +10,9 @@
 
 #include "core/statement.h"
 #include "access/xact.h"
-#include "catalog/namespace.h"
-#include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "executor/executor.h"
+#include "pg/pg_server.h"
 #include "tcop/utility.h"
 
 /* Installation, from _PG_init while the postmaster preloads libraries. */
@@ -91,7 +90,7 @@ extern const char *pfs_pg_schema_path;
 static inline bool
 pfs_pg_identity_changed(void)
 {
-	return pfs_pg_schema_path != namespace_search_path || pfs_session.role != GetUserId();
+	return pfs_pg_schema_path != *pfs_pg_server.search_path || pfs_session.role != pfs_pg_server.user();
 }
 
 /* The program's name, once a transaction. */
@@ -149,14 +148,14 @@ pfs_pg_error_push(ErrorContextCallback *guard, void (*callback) (void *arg))
 {
 	guard->callback = callback;
 	guard->arg = NULL;
-	guard->previous = error_context_stack;
-	error_context_stack = guard;
+	guard->previous = *pfs_pg_server.errors;
+	*pfs_pg_server.errors = guard;
 }
 
 static inline void
 pfs_pg_error_unguard(const ErrorContextCallback *guard)
 {
-	error_context_stack = guard->previous;
+	*pfs_pg_server.errors = guard->previous;
 }
 
 /* An ErrorResponse or NoticeResponse goes to the client. */

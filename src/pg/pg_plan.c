@@ -409,7 +409,7 @@ count_spills(PlanState *node, void *arg)
 void
 pfs_pg_usage_start(PfsStatement *statement)
 {
-	statement->host_base = (uint64) pgBufferUsage.temp_blks_written;
+	statement->host_base = (uint64) *pfs_pg_server.temporary_blocks;
 }
 
 /* Temporary files, nested statements included. */

@@ -66,7 +66,7 @@ command_complete(bool extended, PfsTicks now)
 	if (statement->host_query != NULL)
 		pfs_pg_plan_end(statement->host_query, statement);
 	/* to the server a pipeline may be a block, too: of its own */
-	if (extended && !(pfs_likely(pfs_pg_command.block) && pfs_likely(IsTransactionBlock())) &&
+	if (extended && !(pfs_likely(pfs_pg_command.block) && pfs_likely(pfs_pg_server.in_block())) &&
 		waits_for_commit(statement))
 		return;
 	pfs_pg_end(statement, now != 0 ? now : pfs_now(), 0, NULL);

@@ -5,7 +5,8 @@
 #ifndef PFS_PG_PROTOCOL_H
 #define PFS_PG_PROTOCOL_H
 
-#include "pg/pg_port.h"
+#include "core/base.h"
+#include "pg/pg_server.h"
 
 extern const PQcommMethods *pfs_pg_server_methods;	/* NULL = this process has no client */
 extern PQcommMethods pfs_pg_our_methods;
@@ -17,9 +18,9 @@ extern bool pfs_pg_protocol_is_out;
 static inline bool
 pfs_pg_protocol_aside(void)
 {
-	if (PqCommMethods != &pfs_pg_our_methods)
+	if (pfs_unlikely(*pfs_pg_server.methods != &pfs_pg_our_methods))
 		return false;
-	PqCommMethods = pfs_pg_server_methods;
+	*pfs_pg_server.methods = pfs_pg_server_methods;
 	return true;
 }
 
@@ -27,8 +28,9 @@ pfs_pg_protocol_aside(void)
 static inline void
 pfs_pg_protocol_back(void)
 {
-	if (pfs_pg_server_methods != NULL && PqCommMethods == pfs_pg_server_methods && !pfs_pg_protocol_is_out)
-		PqCommMethods = &pfs_pg_our_methods;
+	if (pfs_pg_server_methods != NULL && *pfs_pg_server.methods == pfs_pg_server_methods &&
+		!pfs_pg_protocol_is_out)
+		*pfs_pg_server.methods = &pfs_pg_our_methods;
 }
 
 #endif							/* PFS_PG_PROTOCOL_H */

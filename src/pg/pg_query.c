@@ -63,12 +63,17 @@ more_queries(MemoryContext context)
 static pg_attribute_always_inline PfsPgQuery *
 attach(PfsPgQuery *query, const QueryDesc *desc, PfsStatement *statement)
 {
+	MemoryContext context = desc->estate->es_query_cxt;
+
 	query->sorts = NULL;
 	pfs_relations_init(&query->relations, desc->estate, desc->planstate, statement);
 	if (pfs_likely(statement != NULL))
 		statement->host_query = query;
 	pfs_pg_entry.queries++;
-	MemoryContextRegisterResetCallback(desc->estate->es_query_cxt, &query->gone);
+	/* what MemoryContextRegisterResetCallback does */
+	query->gone.next = context->reset_cbs;
+	context->reset_cbs = &query->gone;
+	context->isReset = false;
 	return query;
 }
 

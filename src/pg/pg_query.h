@@ -14,6 +14,7 @@
 #include "executor/instrument.h"
 #include "nodes/execnodes.h"
 #include "nodes/memnodes.h"
+#include "pg/pg_server.h"
 #include "pg/relation/relation.h"
 
 /*
@@ -69,7 +70,7 @@ extern void pfs_pg_plan_end_unusual(PfsPgQuery *query);
 static inline void
 pfs_pg_plan_end(PfsPgQuery *query, const PfsStatement *statement)
 {
-	if (pfs_unlikely(query->sorts != NULL || (uint64) pgBufferUsage.temp_blks_written != statement->host_base))
+	if (pfs_unlikely(query->sorts != NULL || (uint64) *pfs_pg_server.temporary_blocks != statement->host_base))
 		pfs_pg_plan_end_unusual(query);
 }
 

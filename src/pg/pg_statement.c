@@ -341,7 +341,7 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 		template->plan != plan ||
 		session->plain != pfs_load_acquire(&session->arena->changes) ||
 		session->free == NULL || planned_nested != 0 ||
-		!pfs_journal_text_is_fresh(session->arena, session->thread, template->text))
+		!pfs_statement_text_is_fresh(session, template->text))
 		return NULL;
 	if (nested ? !parent->recorded || parent->host_flags != 0 || !session->transaction.open
 		: ((uintptr_t) session->running | (uintptr_t) session->top) != 0 || start == 0 || pfs_pg_is_idle())

@@ -115,10 +115,9 @@ begin_utility(PlannedStmt *pstmt, const char *text)
 	PfsStatement *statement;
 
 	/* what was found out when it was analysed is of no use to others */
-	if (pfs_likely(text == pfs_pg_command.analysed.text && text != NULL && pfs_session.running == NULL &&
-				   pstmt->stmt_location == pfs_pg_command.analysed.location &&
-				   pfs_pg_command.analysed.utility == pstmt->utilityStmt))
-		source = pfs_pg_command.analysed;
+	if (pfs_pg_command.analysed && pfs_session.running == NULL && text == pfs_pg_analysed.text &&
+		pstmt->stmt_location == pfs_pg_analysed.location && pfs_pg_analysed.utility == pstmt->utilityStmt)
+		source = pfs_pg_analysed;
 	else
 		source = (PfsPgSource)
 	{

@@ -1,0 +1,27 @@
+/*
+ * pg_server.h
+ *		Where the server keeps what each statement looks at.
+ *
+ * Side by side, in one line of memory: by the linker's table each of these addresses takes a line of its own.
+ */
+#ifndef PFS_PG_SERVER_H
+#define PFS_PG_SERVER_H
+
+#include "pg/pg_port.h"
+
+#include "libpq/libpq.h"
+
+typedef struct PfsPgServer
+{
+	const PQcommMethods **methods;	/* PqCommMethods */
+	ErrorContextCallback **errors;	/* error_context_stack */
+	char	  **search_path;	/* namespace_search_path */
+	int64	   *temporary_blocks;	/* pgBufferUsage.temp_blks_written */
+	Oid			(*user) (void); /* GetUserId */
+	bool		(*in_block) (void); /* IsTransactionBlock */
+} PfsPgServer;
+
+/* Written when the library is loaded, by pfs_pg_backend_install; inherited by fork. */
+extern PfsPgServer pfs_pg_server;
+
+#endif							/* PFS_PG_SERVER_H */
