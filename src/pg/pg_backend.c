@@ -343,7 +343,8 @@ pfs_pg_backend_install(void)
 	pfs_pg_server = (PfsPgServer)
 	{
 		.methods = &PqCommMethods,.errors = &error_context_stack,.search_path = &namespace_search_path,
-			.temporary_blocks = &pgBufferUsage.temp_blks_written,.user = GetUserId,.in_block = IsTransactionBlock
+			.temporary_blocks = &pgBufferUsage.temp_blks_written,.user = GetUserId,.in_block = IsTransactionBlock,
+			.read_only = &XactReadOnly,.isolation = &XactIsoLevel
 	};
 	prev_ClientAuthentication_hook = ClientAuthentication_hook;
 	ClientAuthentication_hook = pfs_hook_ClientAuthentication;

@@ -19,6 +19,8 @@ typedef struct PfsPgServer
 	int64	   *temporary_blocks;	/* pgBufferUsage.temp_blks_written */
 	Oid			(*user) (void); /* GetUserId */
 	bool		(*in_block) (void); /* IsTransactionBlock */
+	bool	   *read_only;		/* XactReadOnly */
+	int		   *isolation;		/* XactIsoLevel */
 } PfsPgServer;
 
 /* Written when the library is loaded, by pfs_pg_backend_install; inherited by fork. */

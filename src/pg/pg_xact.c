@@ -19,6 +19,7 @@
 #include "pg/pg_protocol.h"
 #include "pg/pg_statement.h"
 #include "core/table.h"
+#include "storage/ipc.h"
 #include "storage/proc.h"
 #include "pg/relation/relation.h"
 
@@ -48,9 +49,9 @@ pfs_pg_transaction_refresh(void)
 	if (!pfs_session.transaction.open)
 		return;
 	pfs_store(&event->trx_id, U64FromFullTransactionId(GetTopFullTransactionIdIfAny()));
-	pfs_store(&event->read_only, (uint8) XactReadOnly);
-	pfs_store(&event->isolation, (uint8) XactIsoLevel);
-	pfs_store(&event->autocommit, (uint8) !IsTransactionBlock());
+	pfs_store(&event->read_only, (uint8) *pfs_pg_server.read_only);
+	pfs_store(&event->isolation, (uint8) *pfs_pg_server.isolation);
+	pfs_store(&event->autocommit, (uint8) !pfs_pg_server.in_block());
 }
 
 PFS_HOT void
@@ -61,8 +62,8 @@ pfs_pg_transaction_begin(PfsTicks start)
 		return;
 	pfs_pg_refresh_program();
 	pfs_transaction_open(&pfs_session, start);
-	pfs_store(&pfs_session.transaction.event->read_only, (uint8) XactReadOnly);
-	pfs_store(&pfs_session.transaction.event->isolation, (uint8) XactIsoLevel);
+	pfs_store(&pfs_session.transaction.event->read_only, (uint8) *pfs_pg_server.read_only);
+	pfs_store(&pfs_session.transaction.event->isolation, (uint8) *pfs_pg_server.isolation);
 }
 
 static void
@@ -74,45 +75,72 @@ end_transaction(PfsTransactionState outcome, PfsTicks now)
 	pfs_transaction_close(&pfs_session, outcome, now);
 }
 
+/* The commit of a statement that is complete is worked on. */
+static inline void
+before_commit(XactEvent event)
+{
+	PfsStatement *statement;
+
+	if (pfs_unlikely(pfs_dropped_any || !pfs_pg_has_client))
+		pfs_dropped_transaction(event);
+	if (pfs_unlikely(pfs_session.thread == NULL || IsParallelWorker()))
+		return;
+	statement = pfs_pg_committing();
+	if (statement != NULL)
+		pfs_pg_commit_begins(statement);
+}
+
+static inline PfsTransactionState
+outcome_of(XactEvent event)
+{
+	return pfs_likely(event == XACT_EVENT_COMMIT) ? PFS_TRANSACTION_COMMITTED
+		: event == XACT_EVENT_ABORT ? PFS_TRANSACTION_ROLLED_BACK : PFS_TRANSACTION_PREPARED;
+}
+
+/* Committed, rolled back or prepared. */
+static PFS_HOT pg_noinline void
+after_end(XactEvent event)
+{
+	PfsTicks	now;
+
+	if (pfs_unlikely(event == XACT_EVENT_ABORT))
+		pfs_pg_protocol_back();
+	pfs_pg_nest_level = 1;
+	if (pfs_unlikely(pfs_dropped_any || proc_exit_inprogress))
+		pfs_dropped_transaction(event);
+	pfs_relations_forget(1);
+	if (pfs_unlikely(pfs_session.thread == NULL || IsParallelWorker()))
+		return;
+	pfs_pg_command.block = false;
+	if (pfs_session.newest == NULL && !pfs_session.transaction.open)
+		return;
+	now = pfs_now();
+	pfs_pg_forget_suspended();
+	/* else it is a procedure's ROLLBACK, or the client is told */
+	if (pfs_unlikely(event == XACT_EVENT_ABORT) && !pfs_pg_has_client && pfs_pg_error_is_raised())
+		pfs_pg_forget_level(1, 0, NULL);
+	end_transaction(outcome_of(event), now);
+	if (pfs_unlikely(event == XACT_EVENT_ABORT))
+		pfs_pg_routine_forget(1);
+}
+
 static PFS_HOT void
 pfs_xact_callback(XactEvent event, void *arg)
 {
-	PfsTicks	now;
-	PfsStatement *statement;
-
-	if (event == XACT_EVENT_ABORT)
-		pfs_pg_protocol_back();
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		pfs_pg_nest_level = 1;
-	pfs_dropped_transaction(event);
-	if (event <= XACT_EVENT_PREPARE)	/* not before it */
-		pfs_relations_forget(1);
-	if (pfs_session.thread == NULL || IsParallelWorker())
-		return;
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
-			statement = pfs_pg_committing();
-			if (statement != NULL)
-				pfs_pg_commit_begins(statement);
+			before_commit(event);
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
-			pfs_pg_command.block = false;
-			if (pfs_session.newest == NULL && !pfs_session.transaction.open)
-				break;
-			now = pfs_now();
-			pfs_pg_forget_suspended();
-			/* else it is a procedure's ROLLBACK, or the client is told */
-			if (event == XACT_EVENT_ABORT && !pfs_pg_has_client && pfs_pg_error_is_raised())
-				pfs_pg_forget_level(1, 0, NULL);
-			end_transaction(event == XACT_EVENT_COMMIT ? PFS_TRANSACTION_COMMITTED
-							: event == XACT_EVENT_ABORT ? PFS_TRANSACTION_ROLLED_BACK
-							: PFS_TRANSACTION_PREPARED, now);
-			if (event == XACT_EVENT_ABORT)
-				pfs_pg_routine_forget(1);
+			after_end(event);
+			break;
+		case XACT_EVENT_PARALLEL_COMMIT:
+		case XACT_EVENT_PARALLEL_ABORT:
+			pfs_relations_forget(1);
 			break;
 		default:
 			break;

@@ -21,7 +21,7 @@
 #include "utils/syscache.h"
 
 /* Owner: this process.  Of the transaction under way. */
-static bool ddl = false;		/* may it have renamed or dropped something? */
+PFS_HOT_DATA bool pfs_dropped_any = false;
 static bool renamed = false;
 static bool subtransaction_failed = false;
 static Oid	dropped_database = InvalidOid;
@@ -53,7 +53,7 @@ pfs_dropped_note_utility(const Node *utility)
 		default:
 			break;
 	}
-	ddl = true;					/* most can drop something, by a cascade, or at the commit */
+	pfs_dropped_any = true;		/* most can drop something, by a cascade, or at the commit */
 }
 
 static void
@@ -178,7 +178,7 @@ end_transaction(XactEvent event)
 	dropped_database = InvalidOid;
 	renamed = false;
 	subtransaction_failed = false;
-	ddl = false;
+	pfs_dropped_any = false;
 }
 
 void
@@ -189,8 +189,8 @@ pfs_dropped_transaction(XactEvent event)
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
 			if (MyBackendType == B_AUTOVAC_WORKER)
-				ddl = true;		/* drops temporary tables of the dead */
-			if (pfs_likely(!ddl) || pfs_session.thread == NULL)
+				pfs_dropped_any = true; /* drops temporary tables of the dead */
+			if (pfs_likely(!pfs_dropped_any) || pfs_session.thread == NULL)
 				break;
 			prepare_commit();
 			if (event == XACT_EVENT_PRE_PREPARE)
@@ -203,7 +203,7 @@ pfs_dropped_transaction(XactEvent event)
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
 			/* at its end a process drops its temporary tables */
-			if (pfs_unlikely(ddl || proc_exit_inprogress))
+			if (pfs_unlikely(pfs_dropped_any || proc_exit_inprogress))
 				end_transaction(event);
 			break;
 		default:
@@ -215,5 +215,5 @@ void
 pfs_dropped_subtransaction(SubXactEvent event)
 {
 	if (event == SUBXACT_EVENT_ABORT_SUB)
-		subtransaction_failed |= ddl;
+		subtransaction_failed |= pfs_dropped_any;
 }

@@ -107,6 +107,9 @@ extern void pfs_dropped_note_utility(const Node *utility);
 extern bool pfs_dropped_ends_prepared(const Node *utility);
 extern void pfs_dropped_look(void); /* it has */
 extern void pfs_dropped_transaction(XactEvent event);
+
+/* May the transaction have renamed or dropped something? */
+extern bool pfs_dropped_any;
 extern void pfs_dropped_subtransaction(SubXactEvent event);
 
 #endif							/* PFS_PG_RELATION_H */
