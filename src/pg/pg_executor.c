@@ -464,7 +464,8 @@ static PFS_PG_ENTRY void
 pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
 {
 	/* a query that changes nothing has no triggers left to run */
-	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES) || (queryDesc->operation == CMD_SELECT && !queryDesc->plannedstmt->hasModifyingCTE))
+	if ((queryDesc->operation == CMD_SELECT && !queryDesc->plannedstmt->hasModifyingCTE) ||
+		pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
 		pfs_pg_entry.ExecutorFinish(queryDesc);
 	else
 		finish(queryDesc);
