@@ -228,6 +228,8 @@ pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silen
 		return NULL;
 	if (pfs_unlikely(parent != NULL))
 		begin_nested(statement, parent);
+	else
+		pfs_statement_take_waits(session, statement);
 	if (pfs_likely(statement->recorded))
 		set_nesting(session, statement);
 	if (pfs_unlikely(session->times_cpu))

@@ -37,13 +37,14 @@ pfs_statement_next_id(PfsSession *session)
 	return session->statement_ids.next++;
 }
 
+/* plain: there is one. */
 static inline uint64_t
-pfs_statement_take_id(PfsSession *session, bool top)
+pfs_statement_take_id(PfsSession *session, bool top, bool plain)
 {
 	uint64_t	id = session->promised_statement;
 
 	if (pfs_likely(id == 0) || !top)
-		return pfs_statement_next_id(session);
+		return plain ? session->statement_ids.next++ : pfs_statement_next_id(session);
 	session->promised_statement = 0;
 	return id;
 }
@@ -68,18 +69,20 @@ pfs_statement_begin_event(PfsSession *session, PfsStatement *statement, PfsState
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-/* Adds it to the list of those that are open; NULL: too many. */
-static inline PfsStatement *
-pfs_statement_take(PfsSession *session, bool silent)
+/* Adds it to the list of those that are open; NULL: too many.  plain: one is free. */
+static inline __attribute__((always_inline)) PfsStatement *
+pfs_statement_take(PfsSession *session, bool silent, bool plain)
 {
 	PfsStatement *statement = session->free;
 
-	if (pfs_unlikely(statement == NULL || silent))
+	if (!plain && pfs_unlikely(statement == NULL || silent))
+	{
 		statement = pfs_statement_take_other(session, silent);
+		if (statement == NULL)
+			return NULL;
+	}
 	else
 		session->free = statement->older;
-	if (pfs_unlikely(statement == NULL))
-		return NULL;
 	statement->older = session->newest;
 	statement->newer = NULL;
 	if (pfs_unlikely(session->newest != NULL))
@@ -88,18 +91,34 @@ pfs_statement_take(PfsSession *session, bool silent)
 	return statement;
 }
 
+/* May one begin in the plain way?  Then nothing has to be asked for that is rare. */
+static inline bool
+pfs_statement_may_begin_plain(const PfsSession *session)
+{
+	return session->plain != 0 && session->plain == pfs_load_acquire(&session->arena->changes) &&
+		session->free != NULL && session->statement_ids.next != session->statement_ids.end;
+}
+
+/* What was waited for since the command came is its own: after it has begun. */
+static inline void
+pfs_statement_take_waits(PfsSession *session, PfsStatement *statement)
+{
+	if (pfs_unlikely(session->waits.used > 0))
+		pfs_wait_adopt(session, statement);
+}
+
 /*
- * plain: in the plain way, as session->plain says; then it is not silent, and its parent, if any, has a row.  Else the
- * caller adds what others have.
+ * plain: in the plain way; then it is not silent, and its parent, if any, has a row.  Else the caller adds what others
+ * have.
  */
 static inline __attribute__((always_inline)) PfsStatement *
 pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, bool silent, PfsStatement *parent,
 						 PfsTicks start, bool plain)
 {
-	PfsStatement *statement = pfs_statement_take(session, silent);
+	PfsStatement *statement = pfs_statement_take(session, silent, plain);
 	PfsStatementRecord *record;
 
-	if (pfs_unlikely(statement == NULL))
+	if (!plain && pfs_unlikely(statement == NULL))
 		return NULL;
 	memset(&statement->spent, 0, offsetof(PfsStatement, host_base) - offsetof(PfsStatement, spent));
 	record = statement->record;
@@ -113,7 +132,7 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, bool 
 	pfs_statement_begin_event(session, statement, record);
 	pfs_store(&record->epoch, pfs_epoch_of(session->decided));
 	pfs_store(&record->start, start);
-	pfs_store(&record->statement_id, pfs_statement_take_id(session, parent == NULL));
+	pfs_store(&record->statement_id, pfs_statement_take_id(session, parent == NULL, plain));
 	pfs_copy_words(&record->query_id, template, sizeof(*template));
 	pfs_copy_words(&record->schema, &session->schema, sizeof(record->schema) + sizeof(record->role));
 	if (!plain)
@@ -138,8 +157,6 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, bool 
 		if (pfs_likely(outer != 0))
 			pfs_store(&record->used, template->used | type);
 	}
-	if (pfs_unlikely(session->waits.used > 0) && parent == NULL)
-		pfs_wait_adopt(session, statement);
 	return statement;
 }
 

@@ -337,10 +337,8 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 
 	__asm__("" : "+r"(template));	/* keep it in a register */
 	start = pfs_pg_command.since;
-	if (pfs_pg_identity_changed() || session->plain == 0 || template->plain != session->plain ||
-		template->plan != plan ||
-		session->plain != pfs_load_acquire(&session->arena->changes) ||
-		session->free == NULL || planned_nested != 0 ||
+	if (pfs_pg_identity_changed() || template->plan != plan || !pfs_statement_may_begin_plain(session) ||
+		template->plain != session->plain || planned_nested != 0 ||
 		!pfs_statement_text_is_fresh(session, template->text))
 		return NULL;
 	if (nested ? !parent->recorded || parent->host_flags != 0 || !session->transaction.open
@@ -369,9 +367,12 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 		describe(statement, record, template);
 	else
 		pfs_pg_usage_start(statement);
-	if (!nested && pfs_unlikely(!session->transaction.open))
-		pfs_pg_transaction_begin(start);
 	pfs_statement_publish_here(session, statement);
+	if (nested)
+		return statement;
+	pfs_statement_take_waits(session, statement);
+	if (pfs_unlikely(!session->transaction.open))
+		pfs_pg_transaction_begin(statement->since);
 	return statement;
 }
 

@@ -43,7 +43,7 @@ begin(Side *side, bool plain, PfsTicks start)
 	PfsSession *session = side->session;
 	PfsStatement *statement;
 
-	plain = plain && session->plain == side->arena->changes && session->free != NULL;
+	plain = plain && pfs_statement_may_begin_plain(session);
 	statement = plain ? pfs_statement_begin_here(session, &side->template, false, NULL, start, true)
 					  : pfs_statement_begin(session, &side->template, false, NULL, start);
 	pfs_statement_text_refer(session, statement, "select ?", 8, &side->text);
@@ -201,7 +201,7 @@ test_nested(void)
 			side[s].session->running = outer;
 			if (start == FIXTURE_START + 300)
 				pfs_transaction_open(side[s].session, start);
-			inner = s == 1 ? pfs_statement_begin_here(side[s].session, &side[s].template, false, outer, start + 10, true)
+			inner = s == 1 && pfs_statement_may_begin_plain(side[s].session) ? pfs_statement_begin_here(side[s].session, &side[s].template, false, outer, start + 10, true)
 						   : pfs_statement_begin(side[s].session, &side[s].template, false, outer, start + 10);
 			pfs_store(&inner->record->text_length, 0);
 			pfs_statement_publish(side[s].session, inner);
