@@ -12,16 +12,20 @@ long_statement(const PfsArena *arena, uint64_t position)
 }
 
 /* Small rings take small blocks, so that one session does not hold much of the ring. */
-static uint64_t
-claim_position(PfsClaim *claim, PfsLongRing *ring, uint32_t size)
+static PFS_COLD void
+claim_block(PfsClaim *claim, PfsLongRing *ring, uint32_t size)
 {
 	uint64_t	block = pfs_max(1u, pfs_min((uint32_t) PFS_LONG_BLOCK, size / 128));
 
-	if (claim->next == claim->end || claim->next + size <= pfs_load(&ring->next))
-	{
-		claim->next = pfs_add_shared(&ring->next, block);
-		claim->end = claim->next + block;
-	}
+	claim->next = pfs_add_shared(&ring->next, block);
+	claim->end = claim->next + block;
+}
+
+static inline uint64_t
+claim_position(PfsClaim *claim, PfsLongRing *ring, uint32_t size)
+{
+	if (pfs_unlikely(claim->next == claim->end || claim->next + size <= pfs_load(&ring->next)))
+		claim_block(claim, ring, size);
 	return claim->next++;
 }
 
@@ -182,25 +186,49 @@ put_texts(PfsArena *arena, PfsClaim *claim, const char *text, uint32_t text_leng
 
 /*
  * A text that many statements of the session share is there once, as long as it is among the youngest quarter
- * of the ring: so it lasts as long as the texts that are written now, but for that quarter.
+ * of the ring: so it lasts as long as the texts that are written now, but for that quarter.  from: its position in
+ * the journal.
  */
-static inline uint32_t
-put_shared_text(PfsArena *arena, const PfsThread *thread, PfsLongClaims *claims, const PfsStatementRecord *record,
-				const char *text, uint32_t length, uint64_t *position)
+static inline bool
+is_there(const PfsArena *arena, const PfsLongText *known, uint64_t from, uint32_t length)
 {
-	uint64_t	next = pfs_load(&thread->text_next);
-	uint64_t	from = next - ((uint32_t) next - record->text);
-	PfsLongText *known = &claims->known[record->digest % PFS_LENGTH(claims->known)];
+	return known->from == from && known->length == length &&
+		pfs_load(&arena->statements_text_ring.next) - known->position <= arena->text_ring_bytes / 4;
+}
 
-	if (pfs_unlikely(known->from != from || known->length != length ||
-					 pfs_load(&arena->statements_text_ring.next) - known->position > arena->text_ring_bytes / 4))
-	{
-		known->check_sum = put_texts(arena, &claims->texts, text, length, "", 0, &known->position);
-		known->from = from;
-		known->length = length;
-	}
-	*position = known->position;
-	return known->check_sum;
+/* Writes the texts of a row: one that may be shared, or that of a statement that failed with its message. */
+static PFS_COLD void
+put_new_texts(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims, const PfsStatementRecord *record,
+			  PfsLongText *known, uint64_t from, PfsStatementEvent *event)
+{
+	uint32_t	text_length = record->text_length;
+	uint32_t	message_length = (record->used & PFS_RECORD_FAILED) != 0 ? record->message_length : 0;
+	const char *text = journal_text(arena, thread, record->text, arena->sizes.sql_text_length, &text_length);
+	const char *message = journal_text(arena, thread, record->message, PFS_MESSAGE_LENGTH, &message_length);
+	uint64_t	position = 0;
+	uint32_t	sum = 0;
+
+	if (text_length + message_length > 0)
+		sum = put_texts(arena, &claims->texts, text, text_length, message, message_length, &position);
+	if (text_length > 0 && (record->used & PFS_RECORD_FAILED) == 0)
+		*known = (PfsLongText) {.from = from,.position = position,.length = text_length,.check_sum = sum};
+	if ((record->used & PFS_RECORD_FAILED) != 0)
+		pfs_store(&event->record.message_length, message_length);
+	pfs_store(&event->record.text_length, text_length);
+	pfs_store(&event->text_position, position);
+	pfs_store(&event->check_sum, sum);
+}
+
+/* As pfs_record_copy; of those that have only the most frequent counters, these are copied at once. */
+static inline void
+copy_record(PfsStatementRecord *to, const PfsStatementRecord *from)
+{
+	const uint32_t rare = (PFS_USED_MASK & ~(uint32_t) 7) | PFS_RECORD_FAILED;
+
+	if (pfs_unlikely((from->used & rare) != 0))
+		pfs_record_copy(to, from);
+	else
+		pfs_copy_words(to, from, offsetof(PfsStatementRecord, counter) + 3 * sizeof(uint64_t));
 }
 
 void
@@ -211,12 +239,9 @@ pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
 										  arena->sizes.statements_history_long);
 	PfsLongStatement *row = long_statement(arena, position);
 	PfsStatementEvent *event = &row->event;
-	uint32_t	text_length = record->text_length;
-	uint32_t	message_length = record->message_length;
-	uint64_t	text_position = 0;
-	uint32_t	sum = 0;
-	const char *text = journal_text(arena, thread, record->text, arena->sizes.sql_text_length, &text_length);
-	const char *message;
+	PfsLongText *known = &claims->known[record->digest % PFS_LENGTH(claims->known)];
+	uint64_t	text_next = pfs_load(&thread->text_next);
+	uint64_t	from = text_next - ((uint32_t) text_next - record->text);
 
 	if (!begin_row(&row->stamp, position))
 	{
@@ -225,23 +250,18 @@ pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
 	}
 	/* pairs with the reader's second look at the stamp */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	pfs_record_copy(&event->record, record);
-	if (pfs_unlikely((record->used & PFS_RECORD_FAILED) != 0))
-	{
-		message = journal_text(arena, thread, record->message, PFS_MESSAGE_LENGTH, &message_length);
-		if (text_length + message_length > 0)
-			sum = put_texts(arena, &claims->texts, text, text_length, message, message_length, &text_position);
-		pfs_store(&event->record.message_length, message_length);
-	}
-	else if (pfs_likely(text_length > 0))
-		sum = put_shared_text(arena, thread, claims, record, text, text_length, &text_position);
-	pfs_store(&event->record.text_length, text_length);
+	copy_record(&event->record, record);
 	pfs_store(&event->thread_id, pfs_load(&thread->thread_id));
-	pfs_store(&event->text_position, text_position);
-	pfs_store(&event->check_sum, sum);
 	pfs_store(&event->user, pfs_load(&thread->user));
 	pfs_store(&event->running, 0);
 	pfs_store(&event->encoding, (uint8_t) pfs_load(&thread->encoding));
+	if (pfs_likely((record->used & PFS_RECORD_FAILED) == 0 && is_there(arena, known, from, record->text_length)))
+	{
+		pfs_store(&event->text_position, known->position);
+		pfs_store(&event->check_sum, known->check_sum);
+	}
+	else
+		put_new_texts(arena, thread, claims, record, known, from, event);
 	pfs_store_release(&row->stamp, 2 * position + 2);
 }
 
@@ -260,65 +280,30 @@ pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event, u
 		add_long(session, &session->transactions_long, transactions_ring(arena), event, bytes);
 }
 
-static PfsLongWait *
-first_long_wait(const PfsArena *arena)
-{
-	return PFS_AT(arena, arena->waits_long, PfsLongWait);
-}
-
-static PFS_COLD void
+/*
+ * Rows to be written next: claimed ones, as far as they stand side by side.  Those that others have come round to
+ * are left to them.
+ */
+static PFS_COLD PfsLongWait *
 claim_long_waits(PfsSession *session)
 {
 	PfsArena   *arena = session->arena;
 	uint32_t	size = arena->sizes.waits_history_long;
+	PfsWaitRows *rows = &session->wait_rows;
 	PfsClaim   *claim = &session->waits_long;
+	uint64_t	place;
 
-	claim->end = claim->next;
 	(void) claim_position(claim, &arena->waits_long_ring, size);
 	claim->next--;
-	session->wait_rows.long_next = first_long_wait(arena) + claim->next % size;
-	session->wait_rows.long_end = first_long_wait(arena) + size;
+	place = claim->next % size;
+	rows->long_next = PFS_AT(arena, arena->waits_long, PfsLongWait) + place;
+	rows->long_end = rows->long_next + pfs_min(claim->end - claim->next, size - place);
+	return rows->long_next;
 }
 
-/*
- * The next row of what the session has claimed.  Whether others have come round to it meanwhile is not asked
- * first: then the row is taken.
- */
-static inline PfsLongWait *
-take_long_wait(PfsSession *session, uint64_t *position)
+static inline void
+put_long_wait(const PfsThread *thread, const PfsWaitRecord *record, PfsLongWait *row, uint64_t position)
 {
-	PfsClaim   *claim = &session->waits_long;
-	PfsLongWait *row;
-
-	for (;;)
-	{
-		if (pfs_unlikely(claim->next == claim->end))
-			claim_long_waits(session);
-		row = session->wait_rows.long_next;
-		session->wait_rows.long_next = pfs_likely(row + 1 != session->wait_rows.long_end) ? row + 1
-			: first_long_wait(session->arena);
-		*position = claim->next++;
-		if (pfs_likely(begin_row(&row->stamp, *position)))
-			return row;
-		if (*position + session->arena->sizes.waits_history_long >
-			pfs_load(&session->arena->waits_long_ring.next))
-			return NULL;
-		claim->next = claim->end;	/* what is left of it is others', too */
-	}
-}
-
-PFS_HOT void
-pfs_history_wait(PfsSession *session, const PfsWaitRecord *record)
-{
-	const PfsThread *thread = session->thread;
-	uint64_t	position;
-	PfsLongWait *row = take_long_wait(session, &position);
-
-	if (pfs_unlikely(row == NULL))
-	{
-		pfs_lose(session->arena, PFS_LOSS_HISTORY_LONG);
-		return;
-	}
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	pfs_store(&row->thread_id, thread->thread_id);
 	pfs_store(&row->user, thread->user);
@@ -326,6 +311,55 @@ pfs_history_wait(PfsSession *session, const PfsWaitRecord *record)
 	if (pfs_unlikely(record->kinds >> 4 == PFS_WAIT_OBJECT_LOCK))
 		pfs_copy_words(&row->record.id, &record->id, sizeof(*record) - offsetof(PfsWaitRecord, id));
 	pfs_store_release(&row->stamp, 2 * position + 2);
+}
+
+/* The next row is to be claimed; or it was not to be had: somebody slower writes it, or somebody newer has written it. */
+static PFS_COLD void
+put_other_long_wait(PfsSession *session, const PfsWaitRecord *record, bool claimed)
+{
+	PfsArena   *arena = session->arena;
+	PfsClaim   *claim = &session->waits_long;
+	PfsLongWait *row = session->wait_rows.long_next;
+
+	for (;; claimed = true)
+	{
+		if (claimed)
+		{
+			if (claim->next - 1 + arena->sizes.waits_history_long > pfs_load(&arena->waits_long_ring.next))
+			{
+				pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
+				return;
+			}
+			claim->next = claim->end;	/* what is left of it is others', too */
+		}
+		row = claim_long_waits(session);
+		session->wait_rows.long_next = row + 1;
+		if (begin_row(&row->stamp, claim->next++))
+			break;
+	}
+	put_long_wait(session->thread, record, row, claim->next - 1);
+}
+
+/*
+ * Whether others have come round to what the session has claimed is not asked first: then the row is taken.
+ */
+PFS_HOT __attribute__((noinline)) void
+pfs_history_wait(PfsSession *session, const PfsWaitRecord *record)
+{
+	PfsLongWait *row = session->wait_rows.long_next;
+	uint64_t	position = session->waits_long.next;
+
+	if (pfs_unlikely(row == session->wait_rows.long_end))
+	{
+		put_other_long_wait(session, record, false);
+		return;
+	}
+	session->wait_rows.long_next = row + 1;
+	session->waits_long.next = position + 1;
+	if (pfs_likely(begin_row(&row->stamp, position)))
+		put_long_wait(session->thread, record, row, position);
+	else
+		put_other_long_wait(session, record, true);
 }
 
 void

@@ -111,7 +111,7 @@ typedef struct PfsTableLockStat
 } PfsTableLockStat;
 
 /* wait = 0 stands for an untimed event: it is counted, and leaves the times alone. */
-static inline void
+static inline __attribute__((always_inline)) void
 pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)
 {
 	pfs_add(&stat->count, 1);

@@ -147,8 +147,8 @@ typedef struct PfsWaitRows
 {
 	PfsWaitSlot *slots;			/* the thread's, see pfs_thread_waits */
 	PfsIoStat  *socket;			/* the same; NULL = there is none, or it must be looked at */
-	struct PfsLongWait *long_next;	/* row of the long history that is claimed next ... */
-	struct PfsLongWait *long_end;	/* ... and where its ring ends */
+	struct PfsLongWait *long_next;	/* row of the long history that is written next ... */
+	struct PfsLongWait *long_end;	/* ... up to this one: the next ones are to be claimed */
 	uint32_t	ring;			/* of so many the ring is made */
 	uint32_t	head;			/* slot of the next one */
 	bool		shown;			/* are there rows at all? */
@@ -455,7 +455,7 @@ pfs_answer(PfsSession *session, uint32_t answer)
 	return true;
 }
 
-static inline void
+static inline __attribute__((always_inline)) void
 pfs_answer_timed(PfsSession *session, uint32_t answer, PfsTicks wait)
 {
 	PfsTimedAnswers *timed = &session->thread->timed_answers;

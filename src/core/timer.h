@@ -87,22 +87,26 @@ pfs_now_is_near(void)
 	return pfs_likely(pfs_timer.kind == PFS_TIMER_CYCLE);
 }
 
+/* If so. */
+static inline PfsTicks
+pfs_now_near(void)
+{
+#if defined(__x86_64__)
+	return __rdtsc();
+#elif defined(__aarch64__)
+	uint64_t	ticks;
+
+	__asm__ __volatile__("isb; mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+#else
+	return pfs_system_now();	/* it never is */
+#endif
+}
+
 static inline PfsTicks
 pfs_now(void)
 {
-#if defined(__x86_64__)
-	if (pfs_now_is_near())
-		return __rdtsc();
-#elif defined(__aarch64__)
-	if (pfs_now_is_near())
-	{
-		uint64_t	ticks;
-
-		__asm__ __volatile__("isb; mrs %0, cntvct_el0" : "=r"(ticks));
-		return ticks;
-	}
-#endif
-	return pfs_system_now();
+	return pfs_now_is_near() ? pfs_now_near() : pfs_system_now();
 }
 
 /* Picoseconds; 128 bits because sums pass 2^64 after seven months. */

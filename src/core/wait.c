@@ -152,7 +152,7 @@ pfs_wait_count_file(PfsSession *session, const PfsWait *wait, PfsTicks ticks, in
 void
 pfs_wait_show(PfsSession *session, PfsWait *wait)
 {
-	pfs_wait_show_here(session, wait);
+	pfs_wait_show_as(session, wait, wait->kind, wait->object.type, false);
 }
 
 PFS_HOT void

@@ -21,13 +21,13 @@ extern PfsTimerStat *pfs_wait_find_total(PfsWaitTotals *totals, uint32_t wait);
 
 extern void pfs_wait_count_file(PfsSession *session, const PfsWait *wait, PfsTicks ticks, int64_t bytes);
 
-static inline void
-pfs_wait_show_here(PfsSession *session, PfsWait *wait)
+static inline __attribute__((always_inline)) void
+pfs_wait_show_as(PfsSession *session, PfsWait *wait, PfsWaitKind kind, PfsWaitObjectType type, bool easy)
 {
 	if (!pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
-	pfs_wait_row_open(session, wait);
+	pfs_wait_row_open_as(session, wait, kind, type, easy);
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
 }
@@ -139,48 +139,104 @@ pfs_wait_end_here(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_
 typedef struct PfsSocketKnown
 {
 	uint64_t	changes;		/* 0 = nothing is known */
-	PfsIoCell  *cell;
-	PfsIoStat  *socket;
+	PfsTimerStat *by_name[2];	/* of its event's name, by part: read, write ... */
+	PfsTimerStat *of_socket[2]; /* ... and its own */
+	uint64_t   *bytes_by_name;
+	uint64_t   *bytes_of_socket;
 } PfsSocketKnown;
+
+/* Such a call begins, rows are shown, and this one is easy. */
+static inline __attribute__((always_inline)) void
+pfs_wait_show_socket(PfsSession *session, PfsWait *wait)
+{
+	pfs_wait_show_as(session, wait, PFS_WAIT_SOCKET, PFS_WAIT_OBJECT_SOCKET, true);
+}
+
+static inline __attribute__((always_inline)) void
+pfs_wait_show_idle(PfsSession *session, PfsWait *wait)
+{
+	pfs_wait_show_as(session, wait, PFS_WAIT_IDLE, PFS_WAIT_OBJECT_SOCKET, true);
+}
 
 /* False: it is not known. */
 static inline bool
 pfs_wait_know_socket(PfsSession *session, uint32_t wait, PfsSocketKnown *known)
 {
 	const PfsWaitHot *hot = &session->hot[wait % PFS_WAITS_HOT];
+	PfsIoCell  *cell = hot->cell;
+	PfsIoStat  *socket = session->wait_rows.socket;
 
 	known->changes = 0;
-	if (hot->wait != wait || hot->cell == NULL || session->wait_rows.socket == NULL ||
+	if (hot->wait != wait || cell == NULL || socket == NULL ||
 		hot->changes != session->decided || (session->wants & PFS_GATE_CALLS) == 0 || !hot->enabled)
 		return false;
-	known->cell = hot->cell;
-	known->socket = session->wait_rows.socket;
+	for (int part = PFS_IO_READ; part <= PFS_IO_WRITE; part++)
+	{
+		known->by_name[part] = &cell->stat.part[part];
+		known->of_socket[part] = &socket->part[part];
+	}
+	known->bytes_by_name = cell->stat.bytes;
+	known->bytes_of_socket = socket->bytes;
 	known->changes = hot->changes;
 	return true;
 }
 
+/* part: it reads or writes.  Most are timed, and between commands, so that no statement is charged. */
 static inline __attribute__((always_inline)) void
-pfs_wait_end_socket(PfsSession *session, const PfsWait *wait, const PfsSocketKnown *known, unsigned part,
-					int64_t bytes)
+pfs_wait_end_socket(PfsSession *session, PfsWait *wait, const PfsSocketKnown *known, unsigned part, int64_t bytes)
 {
-	PfsTicks	end = pfs_likely(wait->start != 0) ? pfs_now() : 0;
-	PfsTicks	ticks = pfs_wait_ticks(wait->start, end);
+	PfsThread  *thread = session->thread;
+	PfsTicks	end,
+				ticks;
 
+	if (pfs_unlikely(wait->start == 0 || !pfs_now_is_near() || session->phase != PFS_PHASE_REST || pfs_waiting_statement(session) != NULL))
+	{
+		pfs_wait_end(session, wait, 0, bytes);
+		return;
+	}
+	end = pfs_now_near();
+	ticks = pfs_likely(end > wait->start) ? end - wait->start : 1;
 	if (!pfs_enter_recording(session))
 		return;
-	pfs_seq_write_begin(&session->thread->seq);
-	pfs_timer_stat_add(&known->cell->stat.part[part], ticks);
-	pfs_timer_stat_add(&known->socket->part[part], ticks);
+	pfs_seq_write_begin(&thread->seq);
+	pfs_timer_stat_add(known->by_name[part], ticks);
+	pfs_timer_stat_add(known->of_socket[part], ticks);
 	if (bytes > 0)
 	{
-		pfs_add(&known->cell->stat.bytes[part], (uint64_t) bytes);
-		pfs_add(&known->socket->bytes[part], (uint64_t) bytes);
+		pfs_add(&known->bytes_by_name[part], (uint64_t) bytes);
+		pfs_add(&known->bytes_of_socket[part], (uint64_t) bytes);
 	}
-	pfs_wait_charge(session, PFS_WAIT_SOCKET, wait->wait, ticks);
 	if (wait->level != 0)
-		pfs_wait_row_close(session, wait, end, bytes);
-	pfs_seq_write_end(&session->thread->seq);
+		pfs_wait_row_close_same(session, wait, end, bytes);
+	pfs_seq_write_end(&thread->seq);
 	pfs_leave_recording(session);
+}
+
+/*
+ * The end of idle time that has a row, while no statement is open.  cell: of its event name, known for the present
+ * value of arena->changes.  False: it is not so simple, nothing was done.
+ */
+static inline __attribute__((always_inline)) bool
+pfs_wait_end_idle(PfsSession *session, const PfsWait *wait, PfsWaitCell *cell, PfsTicks end)
+{
+	PfsThread  *thread = session->thread;
+	PfsWaitRows *rows = &session->wait_rows;
+	PfsWaitRecord *record = &rows->slots[rows->ring].record;
+	PfsWaitRecord *head = &rows->slots[rows->head].record;
+
+	if (wait->level == 0 || rows->level_at_head != 0 || record->event_id != wait->event_id ||
+		record->end_event_id != 0 || !pfs_enter_recording(session))
+		return false;
+	pfs_seq_write_begin(&thread->seq);
+	pfs_timer_stat_add(&cell->stat, pfs_wait_ticks(wait->start, end));
+	pfs_wait_row_end(session, record, end, -1);
+	pfs_copy_words(head, record, offsetof(PfsWaitRecord, id));
+	pfs_store(&thread->wait_depth, 0);
+	pfs_store(&thread->wait_shown, rows->head);
+	pfs_wait_row_keep(session, thread, head);
+	pfs_seq_write_end(&thread->seq);
+	pfs_leave_recording(session);
+	return true;
 }
 
 #endif							/* PFS_WAIT_END_H */

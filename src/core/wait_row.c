@@ -21,49 +21,33 @@ row_of(const PfsSession *session, const PfsWait *wait)
 	return record->event_id == wait->event_id && record->end_event_id == 0 ? record : NULL;
 }
 
-__attribute__((noinline)) PfsWaitRecord *
-pfs_wait_row_inside(PfsSession *session, PfsWait *wait)
+PFS_COLD bool
+pfs_wait_row_make_way(PfsSession *session, uint32_t depth)
 {
-	PfsThread  *thread = session->thread;
-	PfsWaitRows *rows = &session->wait_rows;
-	PfsWaitRecord *head = &rows->slots[rows->head].record;
-	uint32_t	depth = pfs_load(&thread->wait_depth);
+	const PfsWaitRows *rows = &session->wait_rows;
 
-	/* nothing else is under way in a session that is idle: what is left was left by a jump */
-	if (wait->kind == PFS_WAIT_IDLE)
-	{
-		wait->level = 1;
-		rows->level_at_head = 0;
-		pfs_store(&thread->wait_shown, rows->ring);
-		return stack(session, 1);
-	}
 	if (depth >= PFS_WAIT_STACK)
 	{
 		pfs_lose(session->arena, PFS_LOSS_LOCKER);
-		return NULL;
+		return false;
 	}
-	if (rows->level_at_head == depth)
-		pfs_copy_words(stack(session, depth), head, sizeof(*head));
-	wait->level = rows->level_at_head = (uint8_t) (depth + 1);
-	pfs_store(&thread->wait_shown, rows->head);
-	return head;
+	pfs_copy_words(stack(session, depth), &rows->slots[rows->head].record, sizeof(PfsWaitRecord));
+	return true;
 }
 
-PFS_COLD uint64_t
-pfs_wait_row_promised(PfsSession *session, unsigned *type)
+PFS_COLD PfsWaitNesting
+pfs_wait_row_promised(PfsSession *session)
 {
-	const PfsTransaction *transaction = &session->transaction;
+	uint64_t	transaction = session->transaction.event_id;
 
 	/* its statement is being parsed: that will have this number */
 	if (pfs_waiting_statement(session) == NULL && session->shows && (session->wants & PFS_GATE_STATEMENTS) != 0)
 	{
 		if (session->promised_event == 0)
 			session->promised_event = pfs_next_number(&session->thread->event_id);
-		*type = PFS_NESTING_STATEMENT;
-		return session->promised_event;
+		return (PfsWaitNesting) {session->promised_event, PFS_NESTING_STATEMENT};
 	}
-	*type = transaction->event_id != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE;
-	return transaction->event_id;
+	return (PfsWaitNesting) {transaction, transaction != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE};
 }
 
 /* What is shown when a wait of this level has gone. */
@@ -87,12 +71,24 @@ pfs_wait_row_close_slow(PfsSession *session, const PfsWait *wait, PfsTicks end, 
 	if (record == NULL)
 		return;
 	if (wait->operation == PFS_OPERATION_OPEN)	/* now it is known what was opened */
-		pfs_wait_row_object(record, &wait->object, record->kinds & 0x0F);
+		pfs_wait_row_object(record, &wait->object, wait->object.type, record->kinds & 0x0F);
 	pfs_wait_row_end(session, record, end, bytes);
 	if (record != head)
 		pfs_copy_words(head, record, sizeof(*record));
 	show_outer(session, wait);
-	pfs_wait_row_keep(session);
+	pfs_wait_row_keep(session, session->thread, head);
+}
+
+PFS_COLD void
+pfs_wait_row_whole_inside(PfsSession *session, uint32_t number, uint8_t operation, PfsWaitObjectType type,
+						  uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes)
+{
+	PfsWait		wait = {.start = start,.wait = number,.operation = operation,
+		.object = {.type = (uint8_t) type,.instance = object}};
+
+	pfs_wait_row_open(session, &wait);
+	if (wait.level != 0)
+		pfs_wait_row_close(session, &wait, end, bytes);
 }
 
 void

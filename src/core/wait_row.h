@@ -13,42 +13,51 @@
 #include "core/history.h"
 #include "core/wait.h"
 
-/* Makes room for a wait that is inside others, or idle time; NULL: too many, it makes no row. */
-extern PfsWaitRecord *pfs_wait_row_inside(PfsSession *session, PfsWait *wait);
+/* The innermost wait moves from the head to the stack, for one that is inside.  False: too many, that makes no row. */
+extern bool pfs_wait_row_make_way(PfsSession *session, uint32_t depth);
 
-/* In what a wait is that no statement is around; may take a number for the statement that will be. */
-extern uint64_t pfs_wait_row_promised(PfsSession *session, unsigned *type);
+/* In what a wait is. */
+typedef struct PfsWaitNesting
+{
+	uint64_t	event_id;
+	uint64_t	type;			/* PfsNestingType */
+} PfsWaitNesting;
+
+/* When no statement is around, while a command is worked on; may take a number for the statement that will be. */
+extern PfsWaitNesting pfs_wait_row_promised(PfsSession *session);
 
 /* What is not at the head; a file that was opened. */
 extern void pfs_wait_row_close_slow(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_t bytes);
 
+/* As pfs_wait_row_whole, inside another wait. */
+extern void pfs_wait_row_whole_inside(PfsSession *session, uint32_t number, uint8_t operation, PfsWaitObjectType type,
+									  uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes);
+
 extern void pfs_wait_row_drop(PfsSession *session, const PfsWait *wait);
 
 /* Waits are inside the wait below them, else inside the statement, else inside the transaction. */
-static inline uint64_t
-pfs_wait_row_nesting(PfsSession *session, unsigned *type)
+static inline PfsWaitNesting
+pfs_wait_row_nesting(PfsSession *session)
 {
 	const PfsStatement *statement = pfs_waiting_statement(session);
+	uint64_t	transaction = session->transaction.event_id;
 
 	while (pfs_unlikely(statement != NULL) && !statement->recorded)
 		statement = statement->parent;
 	if (statement != NULL)
-	{
-		*type = PFS_NESTING_STATEMENT;
-		return statement->record->event_id;
-	}
+		return (PfsWaitNesting) {statement->record->event_id, PFS_NESTING_STATEMENT};
 	if (pfs_unlikely(session->phase == PFS_PHASE_COMMAND))
-		return pfs_wait_row_promised(session, type);
-	*type = session->transaction.event_id != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE;
-	return session->transaction.event_id;
+		return pfs_wait_row_promised(session);
+	return (PfsWaitNesting) {transaction, transaction != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE};
 }
 
-static inline void
-pfs_wait_row_object(PfsWaitRecord *record, const PfsWaitObject *object, unsigned nesting_type)
+static inline __attribute__((always_inline)) void
+pfs_wait_row_object(PfsWaitRecord *record, const PfsWaitObject *object, PfsWaitObjectType type,
+					unsigned nesting_type)
 {
 	pfs_store(&record->object, object->instance);
-	pfs_store(&record->kinds, (uint8_t) (nesting_type | (unsigned) object->type << 4));
-	if (pfs_unlikely(object->type == PFS_WAIT_OBJECT_LOCK))
+	pfs_store(&record->kinds, (uint8_t) (nesting_type | (unsigned) type << 4));
+	if (pfs_unlikely(type == PFS_WAIT_OBJECT_LOCK))
 	{
 		pfs_copy_words(record->id, object->id, sizeof(record->id));
 		pfs_store(&record->mode, object->mode);
@@ -56,36 +65,63 @@ pfs_wait_row_object(PfsWaitRecord *record, const PfsWaitObject *object, unsigned
 	}
 }
 
-static inline void
-pfs_wait_row_open(PfsSession *session, PfsWait *wait)
+/* Does nobody have to make way for the row of a wait that begins now, and is there room for it? */
+static inline bool
+pfs_wait_row_is_easy(const PfsSession *session)
+{
+	uint32_t	depth = pfs_load(&session->thread->wait_depth);
+
+	return depth == 0 || (depth < PFS_WAIT_STACK && session->wait_rows.level_at_head != depth);
+}
+
+/*
+ * kind and type: the wait's, and its object's, here for those to whom they are constants.  easy: see
+ * pfs_wait_row_is_easy.
+ */
+static inline __attribute__((always_inline)) void
+pfs_wait_row_open_as(PfsSession *session, PfsWait *wait, PfsWaitKind kind, PfsWaitObjectType type, bool easy)
 {
 	PfsThread  *thread = session->thread;
 	PfsWaitRows *rows = &session->wait_rows;
 	PfsWaitRecord *record = &rows->slots[rows->head].record;
-	unsigned	type = PFS_NESTING_WAIT;
-	uint64_t	nesting;
+	uint32_t	depth = pfs_load(&thread->wait_depth);
+	PfsWaitNesting nesting;
 
-	if (pfs_likely(pfs_load(&thread->wait_depth) == 0 && wait->kind != PFS_WAIT_IDLE))
+	if (kind == PFS_WAIT_IDLE)
 	{
-		wait->level = rows->level_at_head = 1;
+		/* nothing else is under way in a session that is idle: what is left was left by a jump */
+		record = &rows->slots[rows->ring].record;
+		rows->level_at_head = 0;
+		depth = 0;
+		pfs_store(&thread->wait_shown, rows->ring);
+	}
+	else
+	{
+		if (!easy && pfs_unlikely(depth != 0) && (rows->level_at_head == depth || depth >= PFS_WAIT_STACK) &&
+			!pfs_wait_row_make_way(session, depth))
+			return;
+		rows->level_at_head = (uint8_t) (depth + 1);
 		pfs_store(&thread->wait_shown, rows->head);
 	}
-	else if ((record = pfs_wait_row_inside(session, wait)) == NULL)
-		return;
-	if (pfs_likely(wait->level == 1))
-		nesting = pfs_wait_row_nesting(session, &type);
-	else
-		nesting = rows->slots[rows->ring + wait->level - 2].record.event_id;
+	wait->level = (uint8_t) (depth + 1);
+	nesting = depth == 0 ? pfs_wait_row_nesting(session)
+		: (PfsWaitNesting) {rows->slots[rows->ring + depth - 1].record.event_id, PFS_NESTING_WAIT};
 	wait->event_id = pfs_next_number(&thread->event_id);
 	pfs_store(&record->event_id, wait->event_id);
 	pfs_store(&record->end_event_id, 0);
-	pfs_store(&record->nesting_event_id, nesting);
+	pfs_store(&record->nesting_event_id, nesting.event_id);
 	pfs_store(&record->start, wait->start);
 	pfs_store(&record->epoch, pfs_load_acquire(&session->arena->reset_now));
 	pfs_store(&record->wait, (uint16_t) wait->wait);
 	pfs_store(&record->operation, wait->operation);
-	pfs_wait_row_object(record, &wait->object, type);
-	pfs_store(&thread->wait_depth, wait->level);
+	pfs_wait_row_object(record, &wait->object, type, (unsigned) nesting.type);
+	pfs_store(&thread->wait_depth, depth + 1);
+}
+
+static inline void
+pfs_wait_row_open(PfsSession *session, PfsWait *wait)
+{
+	pfs_wait_row_open_as(session, wait, wait->kind, wait->object.type, false);
 }
 
 static inline void
@@ -98,16 +134,17 @@ pfs_wait_row_end(PfsSession *session, PfsWaitRecord *record, PfsTicks end, int64
 }
 
 /* What stands at the head has ended: it goes to the histories. */
-static inline void
-pfs_wait_row_keep(PfsSession *session)
+static inline __attribute__((always_inline)) void
+pfs_wait_row_keep(PfsSession *session, PfsThread *thread, const PfsWaitRecord *record)
 {
 	PfsWaitRows *rows = &session->wait_rows;
-	const PfsWaitRecord *record = &rows->slots[rows->head].record;
 
 	if (pfs_likely(rows->history))
 	{
-		pfs_add(&session->thread->waits_ended, 1);
-		rows->head = pfs_likely(rows->head + 1 < rows->ring) ? rows->head + 1 : 0;
+		uint32_t	next = rows->head + 1;
+
+		pfs_add(&thread->waits_ended, 1);
+		rows->head = pfs_likely(next < rows->ring) ? next : 0;
 	}
 	if (pfs_likely(rows->history_long))
 		pfs_history_wait(session, record);
@@ -130,36 +167,54 @@ pfs_wait_row_close(PfsSession *session, const PfsWait *wait, PfsTicks end, int64
 	if (pfs_unlikely(wait->level > 1))
 		pfs_store(&session->thread->wait_shown, rows->ring + wait->level - 2);
 	rows->level_at_head = 0;
-	pfs_wait_row_keep(session);
+	pfs_wait_row_keep(session, session->thread, record);
+}
+
+/* The same of one that has opened no file, since nothing was reset. */
+static inline __attribute__((always_inline)) void
+pfs_wait_row_close_same(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_t bytes)
+{
+	PfsThread  *thread = session->thread;
+	PfsWaitRows *rows = &session->wait_rows;
+	PfsWaitRecord *record = &rows->slots[rows->head].record;
+	uint32_t	outer = (uint32_t) wait->level - 1;
+
+	if (pfs_unlikely(record->event_id != wait->event_id))
+	{
+		pfs_wait_row_close_slow(session, wait, end, bytes);
+		return;
+	}
+	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
+	pfs_store(&record->end, end);
+	pfs_store(&record->bytes, bytes);
+	pfs_store(&thread->wait_depth, outer);
+	if (outer != 0)
+		pfs_store(&thread->wait_shown, rows->ring + outer - 1);
+	rows->level_at_head = 0;
+	pfs_wait_row_keep(session, thread, record);
 }
 
 /* An event that is over when it is written. */
-static inline void
+static inline __attribute__((always_inline)) void
 pfs_wait_row_whole(PfsSession *session, uint32_t number, uint8_t operation, PfsWaitObjectType type,
 				   uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes)
 {
 	PfsThread  *thread = session->thread;
 	PfsWaitRows *rows = &session->wait_rows;
 	PfsWaitRecord *record = &rows->slots[rows->head].record;
-	unsigned	nesting_type;
-	uint64_t	nesting;
+	PfsWaitNesting nesting;
 	uint64_t	id;
 
 	if (pfs_unlikely(pfs_load(&thread->wait_depth) != 0))
 	{
-		PfsWait		wait = {.start = start,.wait = number,.operation = operation,
-			.object = {.type = (uint8_t) type,.instance = object}};
-
-		pfs_wait_row_open(session, &wait);
-		if (wait.level != 0)
-			pfs_wait_row_close(session, &wait, end, bytes);
+		pfs_wait_row_whole_inside(session, number, operation, type, object, start, end, bytes);
 		return;
 	}
-	nesting = pfs_wait_row_nesting(session, &nesting_type);
+	nesting = pfs_wait_row_nesting(session);
 	id = pfs_next_number(&thread->event_id);
 	pfs_store(&record->event_id, id);
 	pfs_store(&record->end_event_id, id);
-	pfs_store(&record->nesting_event_id, nesting);
+	pfs_store(&record->nesting_event_id, nesting.event_id);
 	pfs_store(&record->start, start);
 	pfs_store(&record->end, end);
 	pfs_store(&record->bytes, bytes);
@@ -167,9 +222,9 @@ pfs_wait_row_whole(PfsSession *session, uint32_t number, uint8_t operation, PfsW
 	pfs_store(&record->epoch, pfs_load_acquire(&session->arena->reset_now));
 	pfs_store(&record->wait, (uint16_t) number);
 	pfs_store(&record->operation, operation);
-	pfs_store(&record->kinds, (uint8_t) (nesting_type | (unsigned) type << 4));
+	pfs_store(&record->kinds, (uint8_t) ((unsigned) nesting.type | (unsigned) type << 4));
 	pfs_store(&thread->wait_shown, rows->head);
-	pfs_wait_row_keep(session);
+	pfs_wait_row_keep(session, thread, record);
 }
 
 #endif							/* PFS_WAIT_ROW_H */

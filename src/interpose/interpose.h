@@ -68,6 +68,9 @@ typedef struct PfsCallObserver
 	bool		(*begin) (PfsCall *call);
 	void		(*end) (PfsCall *call, int64_t result);
 	void		(*received) (void);
+	/* may both be NULL; asked of recv, send and epoll_wait before begin; true: end_quickly is called instead of end and received */
+	bool		(*begin_quickly) (PfsCall *call);	/* path is not set */
+	void		(*end_quickly) (PfsCall *call, int64_t result); /* both keep errno by themselves */
 } PfsCallObserver;
 
 /*

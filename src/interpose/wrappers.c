@@ -38,7 +38,8 @@ nobody_received(void)
 }
 
 static const uint32_t never = 0;
-static const PfsCallObserver nobody = {.begin = nobody_begin,.end = nobody_end,.received = nobody_received};
+static const PfsCallObserver nobody = {.begin = nobody_begin,.end = nobody_end,.received = nobody_received,
+	.begin_quickly = nobody_begin,.end_quickly = nobody_end};
 
 /* Written by pfs_interpose_observe; read by every call.  There is always an observer to call. */
 static struct
@@ -50,11 +51,13 @@ static struct
 	void		(*received) (void);
 	const void *thread;			/* written once, by pfs_wrappers_own_thread */
 	int			fd;				/* that is awaited */
+	bool		(*begin_quickly) (PfsCall *call);
+	void		(*end_quickly) (PfsCall *call, int64_t result);
 	const PfsCallObserver *observer;
 	int		   *error;			/* the address of that thread's errno, which never moves */
 } PFS_ALIGNED watch = {
 	.word = &never, .value = PFS_NO_WORD, .event = &never, .received = nobody_received, .fd = -1,
-	.observer = &nobody
+	.begin_quickly = nobody_begin, .end_quickly = nobody_end, .observer = &nobody
 };
 
 PFS_HOT_DATA PfsAwaited pfs_awaited = {0};
@@ -71,6 +74,9 @@ pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, Pfs
 	pfs_store_release(&watch.mask[1], masks.sockets);
 	pfs_store_release(&watch.mask[2], masks.sockets | masks.received);
 	pfs_store_release(&watch.received, pfs_load(&watch.observer)->received);
+	observer = observer == NULL || observer->begin_quickly == NULL ? &nobody : observer;
+	pfs_store_release(&watch.end_quickly, observer->end_quickly);
+	pfs_store_release(&watch.begin_quickly, observer->begin_quickly);
 	pfs_store_release(&watch.word, word == NULL ? &never : word);
 }
 
@@ -101,6 +107,12 @@ stream_fd(FILE *file)
 	return fd;
 }
 
+static inline bool
+is_own_thread(void)
+{
+	return __builtin_thread_pointer() == watch.thread;
+}
+
 /* The observer that wants this call, or NULL.  Some callers set errno to 0 and look at it later. */
 static inline const PfsCallObserver *
 begin(PfsCall *call)
@@ -109,7 +121,7 @@ begin(PfsCall *call)
 	int			saved;
 	bool		wanted;
 
-	if (pfs_unlikely(__builtin_thread_pointer() != watch.thread))
+	if (pfs_unlikely(!is_own_thread()))
 		return NULL;
 	saved = *watch.error;
 	wanted = observer->begin(call);
@@ -132,7 +144,7 @@ only_noted(void)
 {
 	uint32_t	event = pfs_awaited.event;
 
-	if (event == 0 || *watch.event != event || pfs_unlikely(__builtin_thread_pointer() != watch.thread))
+	if (event == 0 || *watch.event != event || pfs_unlikely(!is_own_thread()))
 		return false;
 	pfs_awaited.noted = true;
 	return true;
@@ -151,11 +163,14 @@ only_told(uint32_t word, int fd)
 #define MASK(operation, target) (PFS_OPERATION_##operation == PFS_OPERATION_RECV ? 2 \
 								 : PFS_TARGET_##target == PFS_TARGET_SOCKET ? 1 : 0)
 
+/* Is the observer asked first whether he sees it the quick way?  Those of each command. */
+#define MAY_BE_QUICK(symbol) (PFS_CALL_##symbol <= PFS_CALL_send)
+
 /* __builtin_classify_type is 5 for every pointer. */
 #define NUMBER(value) (__builtin_classify_type(value) == 5 ? (int64_t) ((value) != 0) : (int64_t) (value))
 
 /*
- * The part that tells the observer is a function of its own, so that the other part needs no frame
+ * The parts that tell the observer are functions of their own, so that the other part needs no frame
  * and ends in jumps.
  */
 #define PFS_IMPORT(result, symbol, parameters, arguments, operation_, target_, fd_, path_) \
@@ -184,6 +199,21 @@ observed_##symbol parameters \
 	return returned; \
 } \
 \
+static __attribute__((noinline, unused)) result \
+quick_##symbol parameters \
+{ \
+	PfsCall		call; \
+	result		returned; \
+\
+	call.number = PFS_CALL_##symbol; \
+	call.fd = (fd_); \
+	if (!is_own_thread() || !watch.begin_quickly(&call)) \
+		return observed_##symbol arguments; \
+	returned = REAL(result, symbol, parameters) arguments; \
+	watch.end_quickly(&call, NUMBER(returned)); \
+	return returned; \
+} \
+\
 static PFS_HOT result \
 wrapper_##symbol parameters \
 { \
@@ -202,6 +232,8 @@ wrapper_##symbol parameters \
 	} \
 	if (pfs_likely(!(word & watch.mask[MASK(operation_, target_)]))) \
 		return REAL(result, symbol, parameters) arguments; \
+	if (MAY_BE_QUICK(symbol) && (word & watch.mask[MASK(SEND, target_)])) \
+		return quick_##symbol arguments; \
 	return observed_##symbol arguments; \
 }
 #include "interpose/imports.def"

@@ -101,6 +101,16 @@ pfs_pg_command_tally(uint32 class)
 		pfs_statement_tally(&pfs_session, class, now > arrival ? now - arrival : 1);
 }
 
+PFS_COLD PfsTicks
+pfs_pg_answer_timed(PfsPgAnswer answer)
+{
+	PfsTicks	arrival = pfs_pg_command_came();
+	PfsTicks	now = pfs_now();
+
+	pfs_answer_timed(&pfs_session, answer, now > arrival ? now - arrival : 1);
+	return now;
+}
+
 void
 pfs_pg_command_tally_query(void)
 {

@@ -93,11 +93,21 @@ pfs_pg_command_came(void)
 }
 
 /* The same of an answer.  The result is the present tick. */
-static inline PfsTicks
-pfs_pg_answer_timed(PfsPgAnswer answer)
+extern PfsTicks pfs_pg_answer_timed(PfsPgAnswer answer);
+
+/* Does it take no call? */
+static inline bool
+pfs_pg_answer_is_near(void)
 {
-	PfsTicks	arrival = pfs_pg_command_came();
-	PfsTicks	now = pfs_now();
+	return pfs_likely(pfs_pg_command.came != 0) && pfs_now_is_near();
+}
+
+/* If so. */
+static pg_attribute_always_inline PfsTicks
+pfs_pg_answer_timed_near(PfsPgAnswer answer)
+{
+	PfsTicks	arrival = pfs_pg_command.came;
+	PfsTicks	now = pfs_now_near();
 
 	pfs_answer_timed(&pfs_session, answer, pfs_likely(now > arrival) ? now - arrival : 1);
 	return now;

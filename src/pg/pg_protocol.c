@@ -88,7 +88,7 @@ note_command(void)
 	pfs_pg_wait_over();
 }
 
-/* Of a simple query, or of an Execute whose answer is timed, or whose message was not seen to come. */
+/* Of a simple query, or of an Execute whose message was not seen to come. */
 static AS_IT_IS int
 put_complete_otherwise(char type, const char *body, size_t length)
 {
@@ -100,11 +100,24 @@ put_complete_otherwise(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
+/* Of an Execute whose answer is timed. */
+static AS_IT_IS int
+put_complete_timed(char type, const char *body, size_t length)
+{
+	PfsTicks	now = pfs_pg_answer_timed_near(PFS_PG_ANSWER_EXECUTE);
+
+	command_complete(true, now);
+	return server_putmessage(type, body, length);
+}
+
 static PFS_HOT AS_IT_IS int
 put_complete(char type, const char *body, size_t length)
 {
-	if (pfs_unlikely(pfs_pg_is_idle() || !pfs_pg_command.extended || !pfs_answer(&pfs_session, PFS_PG_ANSWER_EXECUTE)))
+	if (pfs_unlikely(pfs_pg_is_idle() || !pfs_pg_command.extended))
 		return put_complete_otherwise(type, body, length);
+	if (pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_EXECUTE)))
+		return pfs_pg_answer_is_near() ? put_complete_timed(type, body, length)
+			: put_complete_otherwise(type, body, length);
 	command_complete(true, 0);
 	return server_putmessage(type, body, length);
 }
@@ -194,11 +207,32 @@ put_other(char type, const char *body, size_t length)
 }
 
 /* An answer that is timed, and does nothing else. */
-static AS_IT_IS int
-put_timed(char type, const char *body, size_t length, PfsPgAnswer answer)
+static PFS_COLD int
+put_timed_otherwise(char type, const char *body, size_t length, PfsPgAnswer answer)
 {
 	(void) pfs_pg_answer_timed(answer);
 	return server_putmessage(type, body, length);
+}
+
+static pg_attribute_always_inline int
+put_timed(char type, const char *body, size_t length, PfsPgAnswer answer)
+{
+	if (!pfs_pg_answer_is_near())
+		return put_timed_otherwise(type, body, length, answer);
+	(void) pfs_pg_answer_timed_near(answer);
+	return server_putmessage(type, body, length);
+}
+
+static AS_IT_IS int
+put_bound_timed(char type, const char *body, size_t length)
+{
+	return put_timed(type, body, length, PFS_PG_ANSWER_BIND);
+}
+
+static AS_IT_IS int
+put_described_timed(char type, const char *body, size_t length)
+{
+	return put_timed(type, body, length, PFS_PG_ANSWER_DESCRIBE);
 }
 
 /*
@@ -218,12 +252,12 @@ pfs_putmessage(char type, const char *body, size_t length)
 			return put_other(type, body, length);
 		pfs_pg_command.extended = true;
 		if (pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_BIND)))
-			return put_timed(type, body, length, PFS_PG_ANSWER_BIND);
+			return put_bound_timed(type, body, length);
 	}
 	else if (type == 'T' || type == 'n')	/* RowDescription, NoData */
 	{
 		if (pfs_likely(pfs_pg_command_is_described()) && pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_DESCRIBE)))
-			return put_timed(type, body, length, PFS_PG_ANSWER_DESCRIBE);
+			return put_described_timed(type, body, length);
 	}
 	else if (type != 'D' && type != 'd')	/* DataRow, CopyData */
 		return put_other(type, body, length);

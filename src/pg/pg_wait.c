@@ -70,15 +70,17 @@ static PFS_HOT_DATA struct
 #define NO_CLIENT (-2)			/* no call has this descriptor: -1 is none */
 
 /*
- * Sends and receives on the client's socket that do not wait are most of all calls.  What they need is known
- * after the first one, until a switch changes.
+ * Sends and receives on the client's socket that do not wait are most of all calls, and so is the wait for his next
+ * command.  What they need is known after the first one, until a switch changes.
  */
-static struct
+static PFS_HOT_DATA struct
 {
-	PfsSocketKnown known;
+	PFS_ALIGNED PfsSocketKnown known;
 	int			fd;
 	uint8		part;			/* PfsIoPart */
 	bool		timed;
+	bool		idle_timed;
+	PfsWaitCell *idle_cell;		/* NULL: not known, or not wanted */
 	PfsWait		wait;
 }			client = {.fd = NO_CLIENT};
 
@@ -428,47 +430,110 @@ begin_other(PfsCall *call)
 	return true;
 }
 
+static void
+forget_client(void)
+{
+	client.fd = NO_CLIENT;
+	client.idle_cell = NULL;
+}
+
 /* The call is over that was recorded as one on the client's socket. */
 static pg_noinline void
 learn_client(const PfsCall *call)
 {
-	if (call->fd < 0 || pfs_pg_fd(call->fd, false)->kind != PFS_PG_FD_CLIENT ||
+	if (MyProcPort == NULL || call->fd != MyProcPort->sock || pfs_pg_fd(call->fd, false)->kind != PFS_PG_FD_CLIENT ||
 		call_wait.wait != PFS_PG_WAIT_CLIENT_SOCKET || counted_calls == NULL)
 		return;
 	client.fd = call->fd;
+	client.idle_cell = NULL;
 	client.wait = call_wait;
 	client.wait.level = 0;
 	client.timed = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET)->timed;
 	(void) pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, &client.known);
 }
 
-/* False: it is no such call, or not all is known of it. */
-static inline bool
-begin_on_client(PfsCall *call)
+/* The idle time of a session whose client is known has ended. */
+static void
+learn_idle(void)
 {
-	CallFacts	facts;
+	const PfsWaitHot *hot = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE);
 
-	if (call->fd != client.fd || client.known.changes != pfs_load_acquire(&pfs_session.arena->changes))
-		return false;
-	facts = call_facts[call->number];
-	if (!facts.bytes || *(volatile uint32 *) my_wait_event_info != 0 ||
-		pfs_unlikely(active != NULL || pfs_session.busy || pfs_pg_wait_unsettled))
-		return false;
-	active = call;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	pfs_add(&counted_calls[call->number], 1);
-	call->observer = MEANS_CLIENT;
+	client.idle_cell = hot->enabled && hot->changes == client.known.changes ? hot->cell : NULL;
+	client.idle_timed = hot->timed;
+}
+
+/* Idle time is awaited by a call: it begins, if it is not another one of the same time. */
+static pg_attribute_always_inline void
+begin_known_idle(void)
+{
+	if (idle_wait.open)
+		return;
+	idle_wait.wait.wait = PFS_PG_WAIT_IDLE;
+	idle_wait.wait.kind = PFS_WAIT_IDLE;
+	idle_wait.wait.level = 0;
+	idle_wait.last = idle_wait.wait.start = client.idle_timed ? pfs_now_near() : 0;
+	idle_wait.open = true;
+	pfs_wait_show_idle(&pfs_session, &idle_wait.wait);
+}
+
+static pg_attribute_always_inline void
+begin_known_call(const PfsCall *call)
+{
+	CallFacts	facts = call_facts[call->number];
+
 	client.part = facts.part;
 	client.wait.operation = facts.operation;
 	client.wait.level = 0;
-	client.wait.start = client.timed ? pfs_now() : 0;
-	if (pfs_session.wait_rows.shown)
-		pfs_wait_show_here(&pfs_session, &client.wait);
+	client.wait.start = client.timed ? pfs_now_near() : 0;
+	if (pfs_likely(pfs_session.wait_rows.shown))
+		pfs_wait_show_socket(&pfs_session, &client.wait);
+}
+
+/*
+ * Does anything stand against the quick way?  Another call or a recording is under way, something was put off or has
+ * changed, other waits have to make way, the clock takes a call.
+ */
+static inline bool
+hinders(void)
+{
+	return active != NULL || pfs_session.busy || pfs_pg_wait_unsettled ||
+		client.known.changes != pfs_load_acquire(&pfs_session.arena->changes) ||
+		!pfs_now_is_near() || !pfs_wait_row_is_easy(&pfs_session);
+}
+
+static inline void
+take_up(PfsCall *call, Meaning meaning)
+{
+	active = call;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	pfs_add(&counted_calls[call->number], 1);
+	call->observer = meaning;
+}
+
+/* recv and send on the client's socket, and epoll_wait, when all is known of them; else false: nothing was done. */
+static PFS_HOT bool
+begin_quickly(PfsCall *call)
+{
+	uint32		event = *(volatile uint32 *) my_wait_event_info;
+
+	if (call->fd == client.fd)
+	{
+		if (pfs_unlikely(event != 0 || hinders()))
+			return false;
+		take_up(call, MEANS_CLIENT);
+		begin_known_call(call);
+		return true;
+	}
+	if (client.idle_cell == NULL || event != WAIT_EVENT_CLIENT_READ || call->fd >= 0 || !pfs_pg_is_idle() ||
+		!pfs_session.wait_rows.shown || hinders())
+		return false;
+	take_up(call, MEANS_IDLE);
+	begin_known_idle();
 	return true;
 }
 
-static pg_noinline bool
-begin_any(PfsCall *call)
+static bool
+begin(PfsCall *call)
 {
 	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach_in_call())
 		return false;
@@ -502,12 +567,6 @@ begin_any(PfsCall *call)
 		call->observer = MEANS_EVENT;
 		return true;
 	}
-}
-
-static PFS_HOT bool
-begin(PfsCall *call)
-{
-	return pfs_likely(begin_on_client(call)) ? true : begin_any(call);
 }
 
 /* --- end --- */
@@ -567,14 +626,10 @@ end_other(const PfsCall *call, int64_t result)
 		note_file(call, result);
 }
 
-static PFS_HOT void
+static void
 end(PfsCall *call, int64_t result)
 {
-	if (pfs_likely(call->observer == MEANS_CLIENT &&
-				   client.known.changes == pfs_load_acquire(&pfs_session.arena->changes)))
-		pfs_wait_end_socket(&pfs_session, &client.wait, &client.known, client.part, result);
-	else
-		end_other(call, result);
+	end_other(call, result);
 	active = NULL;
 }
 
@@ -650,6 +705,8 @@ received_otherwise(void)
 		pfs_pg_wait_over();
 		if (noted && idle.timed != 0)
 			idle.cell = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE)->cell;
+		else if (!noted)
+			learn_idle();
 	}
 	errno = saved;
 }
@@ -684,13 +741,62 @@ received(void)
 	}
 }
 
-static const PfsCallObserver observer = {begin, end, received};
+/* The same after idle time that has a row.  False: it is not so simple. */
+static pg_attribute_always_inline bool
+received_after_idle(void)
+{
+	PfsTicks	now;
+
+	if (pfs_unlikely(client.idle_cell == NULL || client.known.changes != pfs_load_acquire(&pfs_session.arena->changes) ||
+					 !pfs_pg_is_idle() || pfs_awaited.noted || pfs_session.running != NULL || pfs_session.top != NULL ||
+					 !pfs_now_is_near() ||
+					 !pfs_wait_end_idle(&pfs_session, &idle_wait.wait, client.idle_cell, idle_wait.last)))
+		return false;
+	idle_wait.open = false;
+	now = pfs_now_near();
+	pfs_pg_command.since = pfs_pg_command.came = now;
+	pfs_pg_command.waits = false;
+	begin_command();
+	pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE, now);
+	return true;
+}
+
+/* What was known is not any more. */
+static pg_noinline void
+end_unknown(PfsCall *call, int64_t result)
+{
+	int			saved = errno;
+
+	end_other(call, result);
+	errno = saved;
+}
+
+/* The end of what begin_quickly has begun. */
+static PFS_HOT void
+end_quickly(PfsCall *call, int64_t result)
+{
+	if (call->observer == MEANS_IDLE)
+	{
+		touch_long(&idle_wait);
+		active = NULL;
+		return;
+	}
+	if (pfs_likely(client.known.changes == pfs_load_acquire(&pfs_session.arena->changes)))
+		pfs_wait_end_socket(&pfs_session, &client.wait, &client.known, client.part, result);
+	else
+		end_unknown(call, result);
+	active = NULL;
+	if (client.part == PFS_IO_READ && result > 0 && (!idle_wait.open || !received_after_idle()))
+		received();
+}
+
+static const PfsCallObserver observer = {begin, end, received, begin_quickly, end_quickly};
 
 void
 pfs_pg_wait_attach(void)
 {
 	active = NULL;
-	client.fd = NO_CLIENT;
+	forget_client();
 	counted_calls = NULL;
 	pfs_awaited = (PfsAwaited) {0};
 	lock_wait.open = idle_wait.open = lwlock_wait.open = false;
@@ -707,7 +813,7 @@ pfs_pg_wait_detach(void)
 {
 	pfs_interpose_observe(&observer, &asked_never, (PfsCallMasks) {PFS_GATE_CALLS, PFS_GATE_CALLS, 0});
 	pfs_interpose_await(-1, PFS_NO_WORD, NULL);
-	client.fd = NO_CLIENT;
+	forget_client();
 	pfs_pg_wait_command();
 	pfs_pg_wait_settle();
 	pfs_pg_fd_forget_all();

@@ -637,11 +637,18 @@ test_known_socket(void)
 	p.session->thread->socket.used = 1;
 	pfs_wait_end(p.session, &wait, FIXTURE_START + 10, 7);
 	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, &known), "all after it");
-	wait = begin(p.session, FIXTURE_WAIT_SOCKET, FIXTURE_START);
-	pfs_wait_end_socket(p.session, &wait, &known, PFS_IO_READ, 5);
-	is_u64(global(p.arena, name, "count_star"), 2, "counted by name");
-	is_u64(table_sum(p.arena, "socket_summary_by_instance", "sum_number_of_bytes_read"), 12, "and by socket");
-	is_u64(table_count(p.arena, HISTORY), 2, "with a row");
+	for (int i = 0; i < 2; i++)		/* a statement's, and one at rest */
+	{
+		p.session->phase = i == 0 ? PFS_PHASE_COMMAND : PFS_PHASE_REST;
+		wait = begin(p.session, FIXTURE_WAIT_SOCKET, FIXTURE_START);
+		wait.operation = PFS_OPERATION_RECV;
+		pfs_wait_end_socket(p.session, &wait, &known, PFS_IO_READ, 5);
+		is_u64(p.session->waits.used, 1, "the next statement's is what was in the command");
+		is_u64(p.session->waits.stat[0].count, 2, "and nothing else");
+		is_u64(global(p.arena, name, "count_star"), 2 + i, "counted by name");
+		is_u64(table_sum(p.arena, "socket_summary_by_instance", "sum_number_of_bytes_read"), 12 + 5 * i, "and by socket");
+		is_u64(table_count(p.arena, HISTORY), 2 + i, "with a row");
+	}
 	is_u64(known.changes == p.arena->changes, 1, "it is good");
 	table_truncate(p.arena, "socket_summary_by_instance");
 	is_u64(known.changes == p.arena->changes, 0, "not after TRUNCATE");

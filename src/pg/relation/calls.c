@@ -379,10 +379,12 @@ take_scan(const PfsPart *part, PfsStatement *statement)
 	rows = (int64) (fetched - known->seen[PFS_INDEX_FETCHED]);
 	if (pfs_likely(rows > 0))
 	{
-		if (pfs_unlikely(statement == NULL || pfs_session.rows.shown || !pfs_wait_rows_known(&pfs_session) ||
+		if (pfs_unlikely(statement == NULL || !pfs_wait_rows_known(&pfs_session) ||
 						 !pfs_wait_rows_quickly(&pfs_session, known->cell, known->row, known->use, PFS_TABLE_FETCH,
 												(uint64) rows)))
 			return false;
+		if (pfs_unlikely(pfs_session.rows.shown))
+			pfs_wait_rows_show(&pfs_session, known->row, known->use, PFS_TABLE_FETCH, (uint64) rows);
 		pfs_statement_count(statement, PFS_COUNTER_ROWS_EXAMINED, (uint64) rows);
 	}
 	else if (pfs_unlikely(rows < 0))
@@ -407,10 +409,11 @@ take_change(const PfsPart *part, PfsTableOperation operation)
 	if (rows == 0)
 		return memcmp(now.value, known->seen, sizeof(now.value)) == 0;
 	now.value[operation] = known->seen[operation];
-	if (rows < 0 || memcmp(now.value, known->seen, sizeof(now.value)) != 0 || pfs_session.rows.shown ||
-		!pfs_wait_rows_known(&pfs_session) ||
+	if (rows < 0 || memcmp(now.value, known->seen, sizeof(now.value)) != 0 || !pfs_wait_rows_known(&pfs_session) ||
 		!pfs_wait_rows_quickly(&pfs_session, known->cell, known->row, known->use, operation, (uint64) rows))
 		return false;
+	if (pfs_unlikely(pfs_session.rows.shown))
+		pfs_wait_rows_show(&pfs_session, known->row, known->use, operation, (uint64) rows);
 	known->seen[operation] += (uint64) rows;
 	return true;
 }
