@@ -41,6 +41,7 @@ pfs_relations_spell_out(PfsRelations *relations)
 	if (relations->brief == PFS_BRIEF_SCAN)
 	{
 		pfs_part_set(part, part->relation, part->known, PFS_READS_INDEX, true);
+		part->oid = RelationGetRelid(part->relation);	/* since that call another relation may have the entry */
 		part->time = NULL;
 		relations->part = part;
 		relations->parts = 1;
