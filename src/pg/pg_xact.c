@@ -112,6 +112,8 @@ after_end(XactEvent event)
 	if (pfs_unlikely(pfs_session.thread == NULL || IsParallelWorker()))
 		return;
 	pfs_pg_command.block = false;
+	if (pfs_unlikely(event == XACT_EVENT_ABORT))
+		pfs_pg_routine_forget(1);	/* their statements may have ended by the ErrorResponse */
 	if (pfs_session.newest == NULL && !pfs_session.transaction.open)
 		return;
 	now = pfs_now();
@@ -120,8 +122,6 @@ after_end(XactEvent event)
 	if (pfs_unlikely(event == XACT_EVENT_ABORT) && !pfs_pg_has_client && pfs_pg_error_is_raised())
 		pfs_pg_forget_level(1, 0, NULL);
 	end_transaction(outcome_of(event), now);
-	if (pfs_unlikely(event == XACT_EVENT_ABORT))
-		pfs_pg_routine_forget(1);
 }
 
 static PFS_HOT void

@@ -17,6 +17,7 @@ from helpers import (
     Watched,
     consumers,
     difference,
+    instruments,
     name_counts,
     one,
     rows,
@@ -236,6 +237,22 @@ def test_nesting(w: Watched) -> None:
     assert all(top.event_id < e.event_id <= top.end_event_id for e in inner + deep)
     assert all(top.timer_start <= e.timer_start <= e.timer_end <= top.timer_end for e in inner)
     assert sum(e.timer_wait for e in inner) <= top.timer_wait
+
+
+def test_routine_left_by_an_error(w: Watched, observer: Any) -> None:
+    """Nobody stands in it any more, also where the ErrorResponse has left nothing to be ended."""
+    names = ("boom() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE 'boom'; END $$",
+        "low(x int) RETURNS bigint LANGUAGE sql AS $$ SELECT count(*) FROM t WHERE a = x $$",
+        "high(x int) RETURNS bigint LANGUAGE sql AS "
+        "$$ SELECT app.low(x) FROM (VALUES (1), (2)) v LIMIT 1 $$")  # fmt: skip
+    for name in names:
+        w.conn.execute(f"CREATE OR REPLACE FUNCTION app.{name}")
+    with instruments(observer, "transaction", "NO"):
+        with pytest.raises(psycopg.errors.RaiseException):
+            w.conn.execute("SELECT app.boom()")
+        inner = [e for e in w.run("SELECT app.high(1)") if e.nesting_event_level > 0]
+    assert inner
+    assert {e.object_name for e in inner} == {None}
 
 
 def test_routine_kinds(w: Watched) -> None:
