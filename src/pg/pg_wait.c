@@ -41,7 +41,7 @@ typedef struct LongWait
 static PFS_HOT_DATA const PfsCall *active = NULL;	/* call under way */
 static PfsWait call_wait;		/* its wait, if it is an event of its own */
 static LongWait lock_wait;
-static PFS_HOT_DATA LongWait idle_wait = {.wait = {.operation = PFS_OPERATION_IDLE,.object = {.type = PFS_WAIT_OBJECT_SOCKET}}};
+static LongWait idle_wait = {.wait = {.operation = PFS_OPERATION_IDLE,.object = {.type = PFS_WAIT_OBJECT_SOCKET}}};
 static LongWait lwlock_wait;
 static bool missed_files = false;	/* something was opened or closed unseen */
 
