@@ -73,7 +73,7 @@ watch_end(PfsCall *call, int64_t result)
 static uint32_t received_count; /* calls that received data since watch_start */
 
 static void
-watch_received(int fd)
+watch_received(void)
 {
 	__atomic_fetch_add(&received_count, 1, __ATOMIC_RELAXED);
 	if (watch_errno != 0)
