@@ -292,15 +292,17 @@ pfs_pg_begin_query(const QueryDesc *desc)
 	PfsPgTemplate *template;
 
 	pfs_pg_refresh_identity();
-	template = pfs_pg_template(desc);
-	statement = planned_statement(template->shared.query_id);
+	statement = planned_statement((uint64) desc->plannedstmt->queryId);
 	if (statement != NULL)
 	{
+		const PfsPgTemplate *shape = pfs_pg_template_shape(desc);
+
 		take_up(statement);
-		describe(statement, statement->record, template);
-		pfs_store(&statement->record->used, statement->record->used | (template->shared.used & PFS_USED_MASK));
+		describe(statement, statement->record, shape);
+		pfs_store(&statement->record->used, statement->record->used | shape->shared.used);
 		return statement;
 	}
+	template = pfs_pg_template(desc);
 	statement = open_statement(&template->shared, template->silent, 0);
 	if (pfs_unlikely(statement == NULL))
 		return NULL;

@@ -102,15 +102,21 @@ fill_common(PfsPgTemplate *template, const PlannedStmt *plan, const char *text, 
 		: template->decided;
 }
 
+static void
+fill_shape(PfsPgTemplate *template, const QueryDesc *desc)
+{
+	template->returns_rows = desc->operation == CMD_SELECT || desc->plannedstmt->hasReturning;
+	template->changes_rows = desc->operation != CMD_SELECT;
+	pfs_pg_shape(desc->plannedstmt, template);
+}
+
 static PFS_COLD void
 fill(PfsPgTemplate *template, const QueryDesc *desc)
 {
 	const PlannedStmt *plan = desc->plannedstmt;
 
 	fill_common(template, plan, desc->sourceText, pfs_pg_class_of_operation(desc->operation), (uint64) plan->queryId);
-	template->returns_rows = desc->operation == CMD_SELECT || plan->hasReturning;
-	template->changes_rows = desc->operation != CMD_SELECT;
-	pfs_pg_shape(plan, template);
+	fill_shape(template, desc);
 	template->plan = plan;
 }
 
@@ -128,6 +134,16 @@ pfs_pg_template_of_utility(const PlannedStmt *plan, const PfsPgSource *source, c
 	fill_common(place, plan, source->text, source->class, source->query_id);
 	place->text = pfs_statement_text_position(&pfs_session, statement);
 	place->plan = plan;
+}
+
+const PfsPgTemplate *
+pfs_pg_template_shape(const QueryDesc *desc)
+{
+	static PfsPgTemplate shape;
+
+	shape.shared.used = 0;
+	fill_shape(&shape, desc);
+	return &shape;
 }
 
 PFS_HOT PfsPgTemplate *

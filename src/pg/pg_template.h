@@ -40,6 +40,9 @@ typedef struct PfsPgTemplate
 /* Good until the next call. */
 extern PfsPgTemplate *pfs_pg_template(const QueryDesc *desc);
 
+/* What the plan's shape tells, and nothing else: for one that was just made.  Good until the next call. */
+extern const PfsPgTemplate *pfs_pg_template_shape(const QueryDesc *desc);
+
 /* Makes that of a command with a cached plan, whose statement this is: for the next time. */
 extern void pfs_pg_template_of_utility(const PlannedStmt *plan, const PfsPgSource *source,
 									   const PfsStatement *statement);
