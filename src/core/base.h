@@ -30,6 +30,8 @@ typedef uint64_t PfsTicks;
 #define PFS_HOT_DATA __attribute__((section(".data.hot")))
 /* What a hot function calls in rare cases: stands elsewhere, and costs its caller no registers. */
 #define PFS_COLD __attribute__((cold, noinline))
+/* The compiler forgets where a pointer comes from: it stays in a register instead of being made again. */
+#define pfs_keep(pointer) __asm__("" : "+r"(pointer))
 #define PFS_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 #define PFS_ALIGN_UP(n, to) (((n) + (to) - 1) / (to) * (to))
 #define pfs_min(a, b) ((a) < (b) ? (a) : (b))

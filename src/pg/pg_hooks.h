@@ -33,7 +33,7 @@ pfs_pg_session(void)
 {
 	PfsSession *session = &pfs_session;
 
-	__asm__("" : "+r"(session));
+	pfs_keep(session);
 	return session;
 }
 

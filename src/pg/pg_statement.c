@@ -337,7 +337,7 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	PfsStatementRecord *record;
 	PfsTicks	start;
 
-	__asm__("" : "+r"(template));	/* keep it in a register */
+	pfs_keep(template);
 	start = pfs_pg_command.since;
 	if (pfs_pg_identity_changed() || template->plan != plan || !pfs_statement_may_begin_plain(session) ||
 		template->plain != session->plain || planned_nested != 0 ||
