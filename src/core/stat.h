@@ -110,6 +110,16 @@ typedef struct PfsTableLockStat
 	PfsTimerStat mode[PFS_LOCK_MODES];
 } PfsTableLockStat;
 
+/* Minimum and maximum, of what was timed. */
+static inline void
+pfs_timer_stat_extremes(PfsTimerStat *stat, PfsTicks wait)
+{
+	if (UINT64_MAX - wait > stat->min_inverted)
+		pfs_store(&stat->min_inverted, UINT64_MAX - wait);
+	if (wait > stat->max)		/* its only writer reads as it likes */
+		pfs_store(&stat->max, wait);
+}
+
 /* wait = 0 stands for an untimed event: it is counted, and leaves the times alone. */
 static inline __attribute__((always_inline)) void
 pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)
@@ -118,10 +128,7 @@ pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)
 	if (wait == 0)
 		return;
 	pfs_add(&stat->sum, wait);
-	if (UINT64_MAX - wait > stat->min_inverted)
-		pfs_store(&stat->min_inverted, UINT64_MAX - wait);
-	if (wait > stat->max)		/* its only writer reads as it likes */
-		pfs_store(&stat->max, wait);
+	pfs_timer_stat_extremes(stat, wait);
 }
 
 extern void pfs_timer_stat_merge(PfsTimerStat *to, const PfsTimerStat *from);

@@ -187,16 +187,24 @@ pfs_wait_drop(PfsSession *session, PfsWait *wait)
 	pfs_leave_recording(session);
 }
 
-/* Rows read and changed together are one event: the count says rows, the time is that of all. */
+/*
+ * Rows read and changed together are one event: the count says rows, the time is that of all.  What the time stands
+ * for may have made no rows, or rows that TRUNCATE took away: the average stays below the maximum.
+ */
 static inline void
 add_rows(PfsTimerStat *stat, uint64_t rows, PfsTicks ticks, uint64_t weight)
 {
+	uint64_t	most;
+
 	if (rows == 0 && pfs_load(&stat->count) == 0)
 		return;					/* no time without rows */
-	pfs_add(&stat->count, rows - 1);
-	pfs_timer_stat_add(stat, ticks);
-	if (ticks != 0 && weight > 1)
-		pfs_add(&stat->sum, (weight - 1) * ticks);
+	pfs_add(&stat->count, rows);
+	if (ticks == 0)
+		return;
+	pfs_timer_stat_extremes(stat, ticks);
+	if (__builtin_mul_overflow(pfs_load(&stat->max), pfs_load(&stat->count), &most))
+		most = UINT64_MAX;
+	pfs_store(&stat->sum, pfs_min(pfs_load(&stat->sum) + weight * ticks, most));
 }
 
 /* The row of an event that is over. */

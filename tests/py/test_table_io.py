@@ -709,6 +709,24 @@ def test_truncate(s: Session, conn: Any) -> None:
     assert our_io(conn, "tio") == {("t", None): Io(1000)}
 
 
+def test_truncate_between_samples(s: Session, conn: Any) -> None:
+    """A sampled time stands for executions before it: not for those that TRUNCATE has taken away."""
+    s.run("CREATE TABLE t AS SELECT 1 AS id")
+    for _ in range(40):  # the first ones are timed, then none for at least 32
+        s.run("TABLE t")
+    for table in (BY_TABLE, BY_INDEX):
+        conn.execute(f"TRUNCATE {table}")
+    sampled = False
+    for _ in range(100):
+        s.run("TABLE t")
+        for table in (BY_TABLE, BY_INDEX):
+            [row] = rows(conn, f"SELECT * FROM {table} WHERE object_schema = 'tio'")
+            assert row.sum_timer_fetch <= (row.max_timer_fetch + 999) * row.count_fetch
+            assert row.avg_timer_fetch <= row.max_timer_fetch
+            sampled |= row.sum_timer_fetch > 0
+    assert sampled
+
+
 def test_sums(s: Session, conn: Any) -> None:
     """By table is the sum of by index; by event name counts the same rows in each thread."""
     thread = thread_of(conn, s.conn)

@@ -402,16 +402,16 @@ def expected_threads(conn: Any) -> dict[int, tuple[str, str]]:
 
 def check_threads(conn: Any, must: set[str]) -> None:
     """Each process is a thread of its class; both lists are read while nobody comes or goes."""
+    seen: list[dict[int, tuple[str, str]]] = []
 
     def the_same() -> bool:
-        before = expected_threads(conn)
-        threads = threads_of(conn)
-        return before == threads and before == expected_threads(conn)
+        seen[:] = expected_threads(conn), threads_of(conn), expected_threads(conn)
+        return seen[0] == seen[1] == seen[2]
 
     with contextlib.suppress(AssertionError):
         wait_until(the_same, "threads are processes", timeout_s=8)
-    found, expected = threads_of(conn), expected_threads(conn)
-    assert found == expected
+    found = seen[1]
+    assert [found] * 3 == seen
     assert must <= {name for name, _ in found.values()}
 
 

@@ -774,6 +774,11 @@ test_rows(void)
 	pfs_wait_table_sampled(p.session, table.row, table.use, PFS_TABLE_FETCH, 0, FIXTURE_START, 5, 1);
 	pfs_wait_table_sampled(p.session, table.row, table.use, PFS_TABLE_DELETE, 0, FIXTURE_START, 5, 1);
 	is_u64(table_sum(p.arena, by_index, "sum_timer_wait"), 85, "more time of rows that were counted, of no others");
+	ok(pfs_object_reset(p.arena, PFS_RESET_TABLE_IO), "TRUNCATE");
+	pfs_wait_table_sampled(p.session, table.row, table.use, PFS_TABLE_FETCH, 3, FIXTURE_START, 10, 8);
+	is_u64(table_sum(p.arena, by_index, "sum_timer_fetch"), 30, "what it stands for was before: no more than the longest of each row");
+	pfs_wait_table_sampled(p.session, table.row, table.use, PFS_TABLE_FETCH, 0, FIXTURE_START, 5, 1);
+	is_u64(table_sum(p.arena, by_index, "sum_timer_fetch"), 30, "nor by what made no rows");
 	leave_place(p);
 }
 
