@@ -219,18 +219,6 @@ put_new_texts(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims, const P
 	pfs_store(&event->check_sum, sum);
 }
 
-/* As pfs_record_copy; of those that have only the most frequent counters, these are copied at once. */
-static inline void
-copy_record(PfsStatementRecord *to, const PfsStatementRecord *from)
-{
-	const uint32_t rare = (PFS_USED_MASK & ~(uint32_t) 7) | PFS_RECORD_FAILED;
-
-	if (pfs_unlikely((from->used & rare) != 0))
-		pfs_record_copy(to, from);
-	else
-		pfs_copy_words(to, from, offsetof(PfsStatementRecord, counter) + 3 * sizeof(uint64_t));
-}
-
 void
 pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
 					  const PfsStatementRecord *record)
@@ -250,7 +238,7 @@ pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
 	}
 	/* pairs with the reader's second look at the stamp */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	copy_record(&event->record, record);
+	pfs_record_copy(&event->record, record);
 	pfs_store(&event->thread_id, pfs_load(&thread->thread_id));
 	pfs_store(&event->user, pfs_load(&thread->user));
 	pfs_store(&event->running, 0);

@@ -472,8 +472,8 @@ pfs_statement_pause(PfsStatement *statement, PfsTicks now)
 /* --- the end --- */
 
 /* A cursor may outlive the statement that opened it: its parent is then the next one up. */
-PFS_COLD void
-pfs_statement_adopt_children(PfsSession *session, PfsStatement *statement)
+static PFS_COLD void
+adopt_children(PfsSession *session, PfsStatement *statement)
 {
 	PFS_EACH_OPEN(session, child)
 	{
@@ -492,7 +492,7 @@ release(PfsSession *session, PfsStatement *statement)
 	if (session->running == statement)
 		session->running = statement->parent;
 	if (pfs_unlikely(statement->children > 0))
-		pfs_statement_adopt_children(session, statement);
+		adopt_children(session, statement);
 	if (statement->parent != NULL)
 		statement->parent->children--;
 	if (pfs_unlikely(statement->newer != NULL))
@@ -514,8 +514,8 @@ pfs_statement_drop(PfsSession *session, PfsStatement *statement)
 	release(session, statement);
 }
 
-PFS_COLD void
-pfs_statement_hand_over_waits(PfsSession *session, PfsStatement *statement)
+static PFS_COLD void
+hand_over_waits(PfsSession *session, PfsStatement *statement)
 {
 	if (!pfs_enter_recording(session))
 		return;
@@ -590,7 +590,7 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	if (pfs_unlikely(((record->used ^ session->flags) & HISTORIES) != 0))
 		pfs_store(&record->used, (record->used & ~HISTORIES) | (session->flags & HISTORIES));
 	if (pfs_unlikely(statement->waits.used > 0))
-		pfs_statement_hand_over_waits(session, statement);
+		hand_over_waits(session, statement);
 	if (pfs_unlikely(record->digest == PFS_DIGEST_OTHERS) && record->query_id != 0 && !statement->silent)
 		pfs_lose(session->arena, PFS_LOSS_DIGEST);
 	if (pfs_likely(statement->recorded) || !end_without_row(session, statement))

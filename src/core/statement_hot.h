@@ -14,8 +14,6 @@
 /* statement.c: what is rare. */
 extern void pfs_statement_claim_ids(PfsSession *session);
 extern PfsStatement *pfs_statement_take_other(PfsSession *session, bool silent);
-extern void pfs_statement_adopt_children(PfsSession *session, PfsStatement *statement);
-extern void pfs_statement_hand_over_waits(PfsSession *session, PfsStatement *statement);
 
 /* The reset counter's part of what pfs_session_decided returns. */
 static inline uint32_t

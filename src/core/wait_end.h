@@ -207,7 +207,7 @@ pfs_wait_end_socket(PfsSession *session, PfsWait *wait, const PfsSocketKnown *kn
 		pfs_add(&known->bytes_of_socket[part], (uint64_t) bytes);
 	}
 	if (wait->level != 0)
-		pfs_wait_row_close_same(session, wait, end, bytes);
+		pfs_wait_row_close_as(session, wait, end, bytes, true);
 	pfs_seq_write_end(&thread->seq);
 	pfs_leave_recording(session);
 }

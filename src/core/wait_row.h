@@ -150,48 +150,32 @@ pfs_wait_row_keep(PfsSession *session, PfsThread *thread, const PfsWaitRecord *r
 		pfs_history_wait(session, record);
 }
 
-/* Waits above it that never ended disappear. */
-static inline void
-pfs_wait_row_close(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_t bytes)
-{
-	PfsWaitRows *rows = &session->wait_rows;
-	PfsWaitRecord *record = &rows->slots[rows->head].record;
-
-	if (pfs_unlikely(record->event_id != wait->event_id || wait->operation == PFS_OPERATION_OPEN))
-	{
-		pfs_wait_row_close_slow(session, wait, end, bytes);
-		return;
-	}
-	pfs_wait_row_end(session, record, end, bytes);
-	pfs_store(&session->thread->wait_depth, (uint32_t) wait->level - 1);
-	if (pfs_unlikely(wait->level > 1))
-		pfs_store(&session->thread->wait_shown, rows->ring + wait->level - 2);
-	rows->level_at_head = 0;
-	pfs_wait_row_keep(session, session->thread, record);
-}
-
-/* The same of one that has opened no file, since nothing was reset. */
+/* Waits above it that never ended disappear.  socket: so it opens no file. */
 static inline __attribute__((always_inline)) void
-pfs_wait_row_close_same(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_t bytes)
+pfs_wait_row_close_as(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_t bytes, bool socket)
 {
 	PfsThread  *thread = session->thread;
 	PfsWaitRows *rows = &session->wait_rows;
 	PfsWaitRecord *record = &rows->slots[rows->head].record;
 	uint32_t	outer = (uint32_t) wait->level - 1;
 
-	if (pfs_unlikely(record->event_id != wait->event_id))
+	if (pfs_unlikely(record->event_id != wait->event_id || (!socket && wait->operation == PFS_OPERATION_OPEN)))
 	{
 		pfs_wait_row_close_slow(session, wait, end, bytes);
 		return;
 	}
-	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
-	pfs_store(&record->end, end);
-	pfs_store(&record->bytes, bytes);
+	pfs_wait_row_end(session, record, end, bytes);
 	pfs_store(&thread->wait_depth, outer);
 	if (outer != 0)
 		pfs_store(&thread->wait_shown, rows->ring + outer - 1);
 	rows->level_at_head = 0;
 	pfs_wait_row_keep(session, thread, record);
+}
+
+static inline void
+pfs_wait_row_close(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_t bytes)
+{
+	pfs_wait_row_close_as(session, wait, end, bytes, false);
 }
 
 /* An event that is over when it is written. */

@@ -178,6 +178,20 @@ rest_if_cursor(const QueryDesc *queryDesc, PfsStatement *statement)
 		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
 }
 
+/* Back from ExecutorStart.  What that ran may have ended the statement, or left others on stage. */
+static pg_noinline void
+start_done(QueryDesc *queryDesc, PfsStatement *statement, uint64 id)
+{
+	if (pfs_unlikely(!pfs_pg_is_still(statement, id)))
+	{
+		attach_only(queryDesc);
+		return;
+	}
+	pfs_pg_leave(statement);
+	rest_if_cursor(queryDesc, statement);
+	attach(queryDesc, statement);
+}
+
 static pg_noinline void
 start_any(QueryDesc *queryDesc, int eflags)
 {
@@ -193,28 +207,7 @@ start_any(QueryDesc *queryDesc, int eflags)
 	id = statement->record->statement_id;
 	pfs_pg_enter(statement);
 	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
-	if (pfs_unlikely(!pfs_pg_is_still(statement, id)))
-	{
-		attach_only(queryDesc);
-		return;
-	}
-	pfs_pg_leave(statement);
-	rest_if_cursor(queryDesc, statement);
-	attach(queryDesc, statement);
-}
-
-/* The plain way ended elsewhere: what the statement's start has run has ended it, or left others on stage. */
-static PFS_COLD void
-start_left(QueryDesc *queryDesc, PfsStatement *statement, uint64 id)
-{
-	if (!pfs_pg_is_still(statement, id))
-	{
-		attach_only(queryDesc);
-		return;
-	}
-	pfs_pg_leave(statement);
-	rest_if_cursor(queryDesc, statement);
-	attach(queryDesc, statement);
+	start_done(queryDesc, statement, id);
 }
 
 /* The statement has begun in the plain way, called from this one; or it could not. */
@@ -232,7 +225,7 @@ start_plain(QueryDesc *queryDesc, int eflags, PfsStatement *statement, PfsStatem
 	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
 	if (pfs_unlikely(pfs_session.running != statement || statement->record->statement_id != id))
 	{
-		start_left(queryDesc, statement, id);
+		start_done(queryDesc, statement, id);
 		return;
 	}
 	statement->host_in_call = false;
@@ -268,13 +261,12 @@ pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 		start(queryDesc, eflags);
 }
 
-/* The statement of a query that is executed, with its error guard. */
+/* A query that is executed, with its error guard. */
 typedef struct Stage
 {
-	PfsPgQuery *query;
+	PfsPgQuery *query;			/* NULL = it is not known */
 	PfsStatement *statement;	/* NULL = none */
 	ErrorContextCallback guard;
-	bool		guarded;
 } Stage;
 
 /* The relations of a query without a statement are looked at while it runs. */
@@ -315,23 +307,22 @@ find_stage(Stage *stage, const QueryDesc *desc)
 }
 
 static inline void
-enter_stage(Stage *stage)
+enter_call(PfsStatement *statement, ErrorContextCallback *guard, bool guarded)
 {
-	stage->guarded = needs_guard();
-	if (stage->guarded)
-		pfs_pg_error_guard(&stage->guard);
-	pfs_pg_enter(stage->statement);
+	if (guarded)
+		pfs_pg_error_guard(guard);
+	pfs_pg_enter(statement);
 }
 
 /* Back from the executor; false: what it ran has ended the statement. */
 static inline bool
-leave_stage(Stage *stage)
+leave_call(const PfsPgQuery *query, PfsStatement *statement, const ErrorContextCallback *guard, bool guarded)
 {
-	if (stage->guarded)
-		pfs_pg_error_unguard(&stage->guard);
-	if (pfs_unlikely(stage->query->relations.statement != stage->statement))
+	if (guarded)
+		pfs_pg_error_unguard(guard);
+	if (pfs_unlikely(query->relations.statement != statement))
 		return false;
-	pfs_pg_leave(stage->statement);
+	pfs_pg_leave(statement);
 	return true;
 }
 
@@ -366,12 +357,29 @@ note_rows(PfsStatement *statement, const QueryDesc *queryDesc, uint64 count, boo
 		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
 }
 
+/* guarded: an error guard is due, see needs_guard. */
+static pg_attribute_always_inline void
+run_recorded(PfsPgQuery *query, PfsStatement *statement, bool guarded, bool is_top, PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	ErrorContextCallback guard;
+	bool		aside;
+
+	enter_call(statement, &guard, guarded);
+	aside = pfs_pg_protocol_aside();	/* a guard brings it back */
+	pfs_relations_begin(&query->relations);
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	if (pfs_likely(aside))
+		pfs_pg_protocol_back();
+	pfs_relations_end(&query->relations);
+	if (pfs_likely(leave_call(query, statement, &guard, guarded)))
+		note_rows(statement, queryDesc, count, is_top);
+}
+
 static pg_noinline void
 run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	Stage		stage;
 	PfsStatement *statement;
-	bool		aside;
 
 	find_stage(&stage, queryDesc);
 	statement = stage.statement;
@@ -384,15 +392,7 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	if (pfs_unlikely(statement->host_state == PFS_PG_SUSPENDED))
 		pfs_pg_move(statement, PFS_PG_RUNNING,
 					statement->record->level == 0 ? pfs_pg_command_since() : 0);
-	enter_stage(&stage);
-	aside = pfs_pg_protocol_aside();	/* a guard brings it back */
-	pfs_relations_begin(&stage.query->relations);
-	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	if (aside)
-		pfs_pg_protocol_back();
-	pfs_relations_end(&stage.query->relations);
-	if (leave_stage(&stage))
-		note_rows(statement, queryDesc, count, statement->record->level == 0);
+	run_recorded(stage.query, statement, needs_guard(), statement->record->level == 0, PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
 /* The client's statement that has begun last, and runs: the same with less to ask. */
@@ -401,8 +401,6 @@ run(PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	PfsStatement *statement = pfs_session.top;
 	PfsPgQuery *query;
-	ErrorContextCallback guard;
-	bool		aside;
 
 	if (pfs_unlikely(statement == NULL || statement->host_state != PFS_PG_RUNNING || pfs_session.running != NULL ||
 					 (query = statement->host_query) == NULL || query->relations.estate != queryDesc->estate))
@@ -410,19 +408,7 @@ run(PFS_EXECUTOR_RUN_PARAMETERS)
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
 	}
-	pfs_pg_error_guard(&guard);
-	pfs_pg_enter(statement);
-	aside = pfs_pg_protocol_aside();
-	pfs_relations_begin(&query->relations);
-	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	if (pfs_likely(aside))
-		pfs_pg_protocol_back();
-	pfs_relations_end(&query->relations);
-	pfs_pg_error_unguard(&guard);
-	if (pfs_unlikely(query->relations.statement != statement))
-		return;
-	pfs_pg_leave(statement);
-	note_rows(statement, queryDesc, count, true);
+	run_recorded(query, statement, true, true, PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
 static PFS_PG_ENTRY void
@@ -438,6 +424,7 @@ static PFS_HOT pg_noinline void
 finish(QueryDesc *queryDesc)
 {
 	Stage		stage;
+	bool		guarded;
 	bool		modifies = queryDesc->estate->es_auxmodifytables != NIL;
 
 	find_stage(&stage, queryDesc);
@@ -451,13 +438,14 @@ finish(QueryDesc *queryDesc)
 			end_relations(&stage);
 		return;
 	}
-	enter_stage(&stage);
+	guarded = needs_guard();
+	enter_call(stage.statement, &stage.guard, guarded);
 	if (pfs_unlikely(modifies))
 		pfs_relations_begin(&stage.query->relations);
 	pfs_pg_entry.ExecutorFinish(queryDesc);
 	if (pfs_unlikely(modifies))
 		pfs_relations_end(&stage.query->relations);
-	leave_stage(&stage);
+	(void) leave_call(stage.query, stage.statement, &stage.guard, guarded);
 }
 
 static PFS_PG_ENTRY void

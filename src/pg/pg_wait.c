@@ -634,12 +634,21 @@ end(PfsCall *call, int64_t result)
 }
 
 /* The client's command is worked on; what is told of it now is its own. */
-static pg_attribute_always_inline void
+static inline void
 begin_command(void)
 {
 	pfs_awaited = (PfsAwaited) {0};
 	pfs_session.phase = PFS_PHASE_COMMAND;
 	pfs_session.waits.used = pfs_session.waits.last = 0;	/* of no command */
+}
+
+/* The same of one that came now. */
+static pg_attribute_always_inline void
+begin_command_at(PfsTicks now)
+{
+	pfs_pg_command.since = pfs_pg_command.came = now;
+	begin_command();
+	pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE, now);
 }
 
 /* A command has come: idle time is over. */
@@ -729,9 +738,7 @@ received(void)
 		received_otherwise();
 		return;
 	}
-	pfs_pg_command.since = pfs_pg_command.came = now;
-	begin_command();
-	pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE, now);
+	begin_command_at(now);
 	if (noted && pfs_enter_recording(&pfs_session))
 	{
 		pfs_seq_write_begin(&pfs_session.thread->seq);
@@ -745,19 +752,14 @@ received(void)
 static pg_attribute_always_inline bool
 received_after_idle(void)
 {
-	PfsTicks	now;
-
 	if (pfs_unlikely(client.idle_cell == NULL || client.known.changes != pfs_load_acquire(&pfs_session.arena->changes) ||
 					 !pfs_pg_is_idle() || pfs_awaited.noted || pfs_session.running != NULL || pfs_session.top != NULL ||
 					 !pfs_now_is_near() ||
 					 !pfs_wait_end_idle(&pfs_session, &idle_wait.wait, client.idle_cell, idle_wait.last)))
 		return false;
 	idle_wait.open = false;
-	now = pfs_now_near();
-	pfs_pg_command.since = pfs_pg_command.came = now;
 	pfs_pg_command.waits = false;
-	begin_command();
-	pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE, now);
+	begin_command_at(pfs_now_near());
 	return true;
 }
 
