@@ -20,7 +20,7 @@ STYLE: dict[str, Any] = {
     "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": GREY,
     "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK,
     "axes.axisbelow": True, "grid.color": PALE, "grid.linewidth": 0.7, "figure.dpi": 100,
-    "savefig.dpi": 150, "legend.frameon": False, "axes.titlesize": 10, "axes.titlelocation": "left",
+    "legend.frameon": False, "axes.titlesize": 10, "axes.titlelocation": "left",
 }  # fmt: skip
 
 
@@ -39,15 +39,14 @@ def pyplot() -> Any:
 
 
 def write(figure: Any, folder: Path, name: str = "plot") -> list[Path]:
-    """NAME.png and NAME.svg without dates; the figure is closed."""
-    paths = [folder / f"{name}.png", folder / f"{name}.svg"]
+    """NAME.svg without a date; the figure is closed."""
+    path = folder / f"{name}.svg"
     try:
-        figure.savefig(paths[0], metadata={"Software": None})
-        figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
+        figure.savefig(path, metadata={"Date": None, "Creator": None})
     except OSError as error:
         raise BenchError(f"cannot write {error.filename}: {error.strerror}") from None
     pyplot().close(figure)
-    return paths
+    return [path]
 
 
 def title(figure: Any, plan: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""One plot a result, PNG and SVG, of the rows that its table has; by the plan or by its data."""
+"""One plot a result, SVG, of the rows that its table has; by the plan or by its data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINE_POINTS = 3  # different numbers of threads that make a line
 
 
 def draw(plan: dict[str, Any], rows: Sequence[Row], folder: Path) -> list[Path]:
-    """plot.png and plot.svg in the folder; no file when there is nothing to draw."""
+    """plot.svg in the folder; no file when there is nothing to draw."""
     chosen = choose(plan, rows)
     if chosen is None:
         return []

@@ -30,7 +30,7 @@ CSV_COLUMNS = (
 
 
 def write_report(folder: Path) -> Path:
-    """report.md, report.csv, plot.png and plot.svg beside FOLDER/result.json; returns the page."""
+    """report.md, report.csv and plot.svg beside FOLDER/result.json; returns the page."""
     result = Result.load(folder / "result.json")
     warnings, invalid = check_result(result)
     rows = rows_of(result, compare_cells(result, invalid), invalid)
@@ -110,6 +110,11 @@ def table(rows: Sequence[Row]) -> str:
     ]
     if len({row.quantity for row in rows}) == 1:
         columns = [column for column in columns if column[0] != "quantity"]
+    return columns_table(columns, rows)
+
+
+def columns_table(columns: Iterable[tuple[str, Callable[[Row], str]]], rows: Sequence[Row]) -> str:
+    """A table of those columns that have a text in any row."""
     shown = [(name, [text(row) for row in rows]) for name, text in columns]
     kept = [(name, texts) for name, texts in shown if any(texts)]
     return markdown_table(

@@ -24,7 +24,7 @@ def test_a_block_is_made_anew(tmp_path: Path) -> None:
     page.write_text(f"before\n<!-- result: {folder[2]} -->\nold\n<!-- end -->\nafter\n")
     text = filled(page)
     assert text.startswith("before\n") and text.endswith("<!-- end -->\nafter\n")
-    assert "old" not in text and "| variant |" in text
+    assert "old" not in text and "| throughput lost |" in text
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
