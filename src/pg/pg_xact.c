@@ -44,7 +44,7 @@ id_of_process(uint32_t slot, uint32_t pid)
 void
 pfs_pg_transaction_refresh(void)
 {
-	PfsTransactionEvent *event = pfs_session.transaction.event;
+	PfsTransactionRecord *event = pfs_session.transaction.event;
 
 	if (!pfs_session.transaction.open)
 		return;
