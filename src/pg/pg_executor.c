@@ -493,17 +493,28 @@ end_any(QueryDesc *queryDesc)
 		pfs_pg_executed(stage.statement);
 }
 
-/* Most often the statement has ended, when the client was told that its command is complete. */
+/* Was the client told that its command is complete, so that nothing is left to be done but the commit? */
+static inline bool
+waits_for_commit(const PfsStatement *statement)
+{
+	return statement->host_state > PFS_PG_EXECUTED && statement == pfs_session.top;
+}
+
+/* Most often the statement has ended, when the client was told so, or will do so with its transaction. */
 static PFS_HOT pg_noinline void
 end(QueryDesc *queryDesc)
 {
 	PfsPgQuery *query = pfs_pg_query(queryDesc);
+	PfsStatement *statement;
 
-	if (pfs_unlikely(query == NULL || query->relations.statement != NULL || !pfs_session.may_be_plain))
+	if (pfs_unlikely(query == NULL || !pfs_session.may_be_plain ||
+					 ((statement = query->relations.statement) != NULL && !waits_for_commit(statement))))
 	{
 		end_any(queryDesc);
 		return;
 	}
+	if (statement != NULL)
+		pfs_pg_plan_end(query, statement);
 	pfs_pg_query_end(query);
 	pfs_pg_entry.ExecutorEnd(queryDesc);
 }

@@ -33,19 +33,22 @@ sync_is_waiting(void)
 {
 	int			type;
 
-	if (!pfs_pg_message_is_waiting() || pq_is_reading_msg())
+	if (!(pfs_pg_server.buffered() > 0) || pfs_pg_server.is_reading())
 		return false;
-	pq_startmsgread();
-	type = pq_peekbyte();
-	pq_endmsgread();
+	pfs_pg_server.begin_reading();
+	type = pfs_pg_server.peek();
+	pfs_pg_server.end_reading();
 	return type == 'S';
 }
 
-/* Under the extended protocol an implicit transaction commits at the Sync message: the statement waits for it. */
+/*
+ * Under the extended protocol an implicit transaction commits at the Sync message: the statement waits for it.  A
+ * query that has not ended is inside of it.
+ */
 static PFS_HOT pg_noinline bool
 waits_for_commit(PfsStatement *statement)
 {
-	if (!IsTransactionState())
+	if (statement->host_query == NULL && !pfs_pg_server.in_transaction())
 		return false;
 	pfs_pg_move(statement, sync_is_waiting() ? PFS_PG_COMMITTING : PFS_PG_COMPLETE, 0);
 	return true;
@@ -159,16 +162,41 @@ put_ready_at_last(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
+/* Is something wanted, and nothing to be done first, but for the statement that is open? */
+static pg_attribute_always_inline bool
+may_begin_idle(void)
+{
+	return pfs_session.thread != NULL &&
+		pfs_load_acquire(&pfs_session.arena->changes) == pfs_session.decided &&
+		(pfs_session.wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0 && !pfs_pg_wait_is_owed();
+}
+
+/* What was open has waited for its implicit commit, and nothing else is open. */
+static PFS_HOT AS_IT_IS int
+put_ready_committed(char type, const char *body, size_t length)
+{
+	PfsStatement *statement = pfs_session.newest;
+
+	if (pfs_unlikely(statement != pfs_session.top || statement->host_state != PFS_PG_COMMITTING ||
+					 pfs_session.running != NULL || statement->older != NULL ||
+					 !pfs_pg_command.extended || !may_begin_idle()))
+		return put_ready_at_last(type, body, length);
+	pfs_pg_end(statement, pfs_now(), 0, NULL);
+	if (pfs_unlikely(pfs_pg_command.ended <= pfs_pg_command.came))
+		return put_ready_at_last(type, body, length);
+	begin_idle(body, length, pfs_pg_command.ended);
+	return server_putmessage(type, body, length);
+}
+
 /* Nearly always all statements have ended by CommandComplete, and nothing is left to be done. */
 static pg_attribute_always_inline int
 put_ready(char type, const char *body, size_t length)
 {
 	PfsTicks	now = pfs_pg_command.ended;
 
-	if (pfs_unlikely(pfs_session.newest != NULL || pfs_session.thread == NULL ||
-					 pfs_load_acquire(&pfs_session.arena->changes) != pfs_session.decided ||
-					 (pfs_session.wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) == 0 ||
-					 pfs_pg_wait_is_owed() || now <= pfs_pg_command.came ||
+	if (pfs_session.newest != NULL)
+		return put_ready_committed(type, body, length);
+	if (pfs_unlikely(!may_begin_idle() || now <= pfs_pg_command.came ||
 					 (pfs_pg_command_is_query() && !pfs_answer(&pfs_session, PFS_PG_ANSWER_QUERY))))
 		return put_ready_at_last(type, body, length);
 	begin_idle(body, length, now);

@@ -29,28 +29,18 @@ static PFS_HOT_DATA int planned_nested = 0;
 
 /* --- states --- */
 
-static inline bool
-time_runs(PfsPgState state)
+pg_noinline void
+pfs_pg_turn_time(PfsStatement *statement, PfsTicks now)
 {
-	return state != PFS_PG_SUSPENDED && state != PFS_PG_COMPLETE;
-}
-
-PFS_HOT void
-pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now)
-{
-	if (pfs_unlikely(time_runs(state) != (statement->since != 0)))
+	now = now != 0 ? now : pfs_now();
+	if (statement->since == 0)
+		pfs_statement_resume(statement, now);
+	else
 	{
-		now = now != 0 ? now : pfs_now();
-		if (time_runs(state))
-			pfs_statement_resume(statement, now);
-		else
-		{
-			pfs_statement_pause(statement, now);
-			if (statement->record->level == 0)
-				pfs_pg_command_time_spent(statement->paused_at);
-		}
+		pfs_statement_pause(statement, now);
+		if (statement->record->level == 0)
+			pfs_pg_command_time_spent(statement->paused_at);
 	}
-	statement->host_state = (uint8) state;
 }
 
 /* Where a statement ends that ends now: one that rests has ended when it began to. */
@@ -619,12 +609,19 @@ pfs_pg_finish_top(void)
 		pfs_pg_move(top, PFS_PG_SUSPENDED, 0);	/* a portal that has not been run yet */
 }
 
+/* Was it executed, and is not complete, while no call of its own is on the C stack? */
+static inline bool
+is_left(const PfsStatement *statement)
+{
+	return statement->host_state < PFS_PG_EXECUTED && !statement->host_in_call &&
+		statement->host_state != PFS_PG_ANALYSED;
+}
+
 /* Is its query being ended, or was that left by an error?  It has let the query go, and waits for no other. */
 static inline bool
 is_ending(const PfsStatement *statement)
 {
-	return (statement->host_state == PFS_PG_RUNNING || statement->host_state == PFS_PG_SUSPENDED) &&
-		!statement->host_in_call && statement->host_query == NULL;
+	return is_left(statement) && statement->host_query == NULL;
 }
 
 bool
@@ -681,9 +678,7 @@ pfs_pg_forget_suspended(void)
 {
 	PFS_EACH_OPEN(&pfs_session, statement)
 	{
-		if (is_ending(statement) ||
-			(statement->host_query != NULL && statement->host_state < PFS_PG_EXECUTED &&
-			 !statement->host_in_call))
+		if (pfs_unlikely(is_left(statement)))
 			pfs_pg_end(statement, end_of(statement), 0, NULL);
 	}
 }

@@ -37,8 +37,23 @@ typedef enum PfsPgState
 	PFS_PG_COMMITTING
 } PfsPgState;
 
+static inline bool
+pfs_pg_time_runs(PfsPgState state)
+{
+	return state != PFS_PG_SUSPENDED && state != PFS_PG_COMPLETE;
+}
+
+/* Its time ran and ceases to run, or the other way round. */
+extern void pfs_pg_turn_time(PfsStatement *statement, PfsTicks now);
+
 /* The one transition.  now: 0 = the clock is read if time begins or ceases to run. */
-extern void pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now);
+static inline void
+pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now)
+{
+	if (pfs_unlikely(pfs_pg_time_runs(state) != (statement->since != 0)))
+		pfs_pg_turn_time(statement, now);
+	statement->host_state = (uint8) state;
+}
 
 /*
  * The statement that this query, or this command, is: the one that is being planned, or a new one.

@@ -48,7 +48,7 @@ pfs_pg_transaction_refresh(void)
 
 	if (!pfs_session.transaction.open)
 		return;
-	pfs_store(&event->trx_id, U64FromFullTransactionId(GetTopFullTransactionIdIfAny()));
+	pfs_store(&event->trx_id, U64FromFullTransactionId(pfs_pg_server.transaction_id()));
 	pfs_store(&event->read_only, (uint8) *pfs_pg_server.read_only);
 	pfs_store(&event->isolation, (uint8) *pfs_pg_server.isolation);
 	pfs_store(&event->autocommit, (uint8) !pfs_pg_server.in_block());
@@ -57,7 +57,7 @@ pfs_pg_transaction_refresh(void)
 PFS_HOT void
 pfs_pg_transaction_begin(PfsTicks start)
 {
-	if (pfs_session.transaction.open || !IsTransactionState() ||
+	if (pfs_session.transaction.open || !pfs_pg_server.in_transaction() ||
 		!pfs_wants(&pfs_session, PFS_GATE_TRANSACTIONS))
 		return;
 	pfs_pg_refresh_program();
@@ -79,15 +79,12 @@ end_transaction(PfsTransactionState outcome, PfsTicks now)
 static inline void
 before_commit(XactEvent event)
 {
-	PfsStatement *statement;
+	PfsStatement *top = pfs_session.top;
 
 	if (pfs_unlikely(pfs_dropped_any || !pfs_pg_has_client))
 		pfs_dropped_transaction(event);
-	if (pfs_unlikely(pfs_session.thread == NULL || IsParallelWorker()))
-		return;
-	statement = pfs_pg_committing();
-	if (statement != NULL)
-		pfs_pg_commit_begins(statement);
+	if (pfs_unlikely(top != NULL && top->host_state == PFS_PG_COMPLETE) && top == pfs_pg_committing())
+		pfs_pg_commit_begins(top);
 }
 
 static inline PfsTransactionState
@@ -106,10 +103,10 @@ after_end(XactEvent event)
 	if (pfs_unlikely(event == XACT_EVENT_ABORT))
 		pfs_pg_protocol_back();
 	pfs_pg_nest_level = 1;
-	if (pfs_unlikely(pfs_dropped_any || proc_exit_inprogress))
+	if (pfs_unlikely(pfs_dropped_any || *pfs_pg_server.exiting))
 		pfs_dropped_transaction(event);
 	pfs_relations_forget(1);
-	if (pfs_unlikely(pfs_session.thread == NULL || IsParallelWorker()))
+	if (pfs_unlikely(pfs_session.thread == NULL || (!pfs_session.may_be_plain && IsParallelWorker())))
 		return;
 	pfs_pg_command.block = false;
 	if (pfs_unlikely(event == XACT_EVENT_ABORT))
@@ -127,24 +124,12 @@ after_end(XactEvent event)
 static PFS_HOT void
 pfs_xact_callback(XactEvent event, void *arg)
 {
-	switch (event)
-	{
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PRE_PREPARE:
-			before_commit(event);
-			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PREPARE:
-			after_end(event);
-			break;
-		case XACT_EVENT_PARALLEL_COMMIT:
-		case XACT_EVENT_PARALLEL_ABORT:
-			pfs_relations_forget(1);
-			break;
-		default:
-			break;
-	}
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		after_end(event);
+	else if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE)
+		before_commit(event);
+	else if (event == XACT_EVENT_PARALLEL_COMMIT || event == XACT_EVENT_PARALLEL_ABORT)
+		pfs_relations_forget(1);
 }
 
 /* An exception handler, or ROLLBACK TO, undoes what happened since its level began. */
