@@ -159,19 +159,26 @@ typedef struct PfsTransactionRecord
 	PfsTicks	end;			/* this and the next one: once it has an outcome */
 	uint64_t	end_event_id;
 	uint64_t	trx_id;
+	union
+	{
+		struct
+		{
+			uint8_t		outcome;	/* PfsTransactionState */
+			uint8_t		read_only;
+			uint8_t		isolation;	/* host's number */
+			uint8_t		autocommit;
+			uint8_t		timed;
+			uint8_t		has_more;	/* see pfs_transaction_more */
+		};
+		uint64_t	state;		/* all of these */
+	};
 	uint32_t	epoch;			/* value of the reset counter when written */
-	uint8_t		outcome;		/* PfsTransactionState */
-	uint8_t		read_only;
-	uint8_t		isolation;		/* host's number */
-	uint8_t		autocommit;
-	uint8_t		timed;
-	uint8_t		has_more;		/* see pfs_transaction_more */
-	uint8_t		spare[2];
-	uint32_t	gid_length;
+	uint32_t	spare;
 
 	uint64_t	savepoints;
 	uint64_t	rollbacks_to_savepoint;
 	uint64_t	releases_of_savepoint;
+	uint64_t	gid_length;
 	char		gid[PFS_GID_LENGTH];
 } PfsTransactionRecord;
 
@@ -192,7 +199,7 @@ pfs_transaction_more(PfsTransactionRecord *record)
 static inline PfsTicks
 pfs_transaction_ticks(const PfsTransactionRecord *record)
 {
-	return record->timed ? pfs_max(record->end - record->start, (PfsTicks) 1) : 0;
+	return pfs_likely(record->timed) ? pfs_max(record->end - record->start, (PfsTicks) 1) : 0;
 }
 
 /* The same as the tables show it. */

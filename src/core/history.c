@@ -279,7 +279,7 @@ pfs_event_of_transaction(const PfsThread *thread, const PfsTransactionRecord *re
 	event->savepoints = record->savepoints;
 	event->rollbacks_to_savepoint = record->rollbacks_to_savepoint;
 	event->releases_of_savepoint = record->releases_of_savepoint;
-	event->gid_length = record->gid_length;
+	event->gid_length = (uint32_t) record->gid_length;
 	memcpy(event->gid, record->gid, sizeof(event->gid));
 }
 

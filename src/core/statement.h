@@ -92,8 +92,8 @@ typedef struct PfsTransactionRows
 	PfsTransactionRecord *ring; /* the thread's, see pfs_thread_transaction */
 	uint32_t	slots;			/* of which it is made */
 	uint32_t	head;			/* slot of the next one */
+	uint64_t	fresh;			/* "state" of their records when they begin */
 	PfsScope	scope;
-	bool		timed;
 	bool		shown;			/* they make rows ... */
 	bool		history;		/* ... which stay in the ring */
 	bool		history_long;
@@ -479,7 +479,9 @@ pfs_answer_timed(PfsSession *session, uint32_t answer, PfsTicks wait)
 	pfs_seq_write_end(&timed->seq);
 }
 
-extern void pfs_transaction_open(PfsSession *session, PfsTicks start);
+/* NULL: it is not wanted. */
+extern PfsTransactionRecord *pfs_transaction_open(PfsSession *session, PfsTicks start);
+
 /* The statement that opened the transaction is dropped: the transaction stands alone. */
 extern void pfs_transaction_forget_parent(PfsSession *session, uint64_t event_id);
 

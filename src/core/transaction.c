@@ -20,46 +20,57 @@ nesting_event(const PfsSession *session)
 
 /* Writes what is known at the start; event_id: 0 = it makes no row. */
 static inline void
-fill(PfsTransactionRecord *record, uint64_t event_id, uint64_t nesting, PfsTicks start, uint32_t epoch, bool timed)
+fill(const PfsSession *session, PfsTransactionRecord *record, uint64_t event_id, uint64_t nesting, PfsTicks start)
 {
 	pfs_store(&record->event_id, event_id);
 	pfs_store(&record->nesting_event_id, nesting);
 	pfs_store(&record->start, start);
 	pfs_store(&record->trx_id, 0);
-	pfs_store(&record->epoch, epoch);
-	pfs_store(&record->outcome, PFS_TRANSACTION_ACTIVE);
-	pfs_store(&record->read_only, 0);
-	pfs_store(&record->isolation, 0);
-	pfs_store(&record->autocommit, 1);
-	pfs_store(&record->timed, timed);
-	pfs_store(&record->has_more, false);
-	pfs_store(&record->gid_length, 0);
+	pfs_store(&record->state, session->transaction_rows.fresh);
+	pfs_store(&record->epoch, pfs_epoch_of(session->decided));
 }
 
-PFS_HOT void
+/* It makes no row. */
+static PFS_COLD PfsTransactionRecord *
+open_unseen(PfsSession *session, PfsTicks start)
+{
+	PfsTransactionRecord *record = &session->own_transaction;
+
+	session->transaction.recorded = false;
+	session->transaction.event = record;
+	fill(session, record, 0, 0, start);
+	return record;
+}
+
+PFS_HOT PfsTransactionRecord *
 pfs_transaction_open(PfsSession *session, PfsTicks start)
 {
 	PfsTransaction *transaction = &session->transaction;
-	uint32_t	epoch = pfs_epoch_of(pfs_session_decided(session));
 	const PfsTransactionRows *rows = &session->transaction_rows;
 	PfsThread  *thread = session->thread;
+	PfsTransactionRecord *record;
+	uint32_t	head;
+	uint64_t	id;
 
+	(void) pfs_session_decided(session);
+	if (pfs_unlikely((session->wants & PFS_BUILT_TRANSACTIONS) == 0))
+		return NULL;
 	transaction->open = true;
 	transaction->scope = rows->scope;
-	transaction->recorded = rows->shown && pfs_enter_recording(session);
-	if (pfs_unlikely(!transaction->recorded))
-	{
-		transaction->event = &session->own_transaction;
-		fill(transaction->event, 0, 0, start, epoch, rows->timed);
-		return;
-	}
-	transaction->event = rows->ring + rows->head;
+	if (pfs_unlikely(!rows->shown || !pfs_enter_recording(session)))
+		return open_unseen(session, start);
+	head = rows->head;
+	record = rows->ring + head;
 	pfs_seq_write_begin(&thread->seq);
-	transaction->event_id = pfs_next_number(&thread->event_id);
-	fill(transaction->event, transaction->event_id, nesting_event(session), start, epoch, rows->timed);
-	pfs_store(&thread->transaction_shown, rows->head);
+	id = pfs_next_number(&thread->event_id);
+	fill(session, record, id, nesting_event(session), start);
+	pfs_store(&thread->transaction_shown, head);
 	pfs_seq_write_end(&thread->seq);
 	pfs_leave_recording(session);
+	transaction->recorded = true;
+	transaction->event = record;
+	transaction->event_id = id;
+	return record;
 }
 
 void

@@ -239,7 +239,7 @@ complete_identity(void)
 }
 
 /* The name can change at any time; the variable then points elsewhere. */
-static void
+static PFS_COLD void
 refresh_program(void)
 {
 	const char *program = *pfs_pg_server.program;

@@ -171,18 +171,12 @@ may_begin_idle(void)
 		(pfs_session.wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0 && !pfs_pg_wait_is_owed();
 }
 
-/* What was open has waited for its implicit commit, and nothing else is open. */
+/* A statement is open that has waited for its implicit commit, or another one. */
 static PFS_HOT AS_IT_IS int
 put_ready_committed(char type, const char *body, size_t length)
 {
-	PfsStatement *statement = pfs_session.newest;
-
-	if (pfs_unlikely(statement != pfs_session.top || statement->host_state != PFS_PG_COMMITTING ||
-					 pfs_session.running != NULL || statement->older != NULL ||
-					 !pfs_pg_command.extended || !may_begin_idle()))
-		return put_ready_at_last(type, body, length);
-	pfs_pg_end(statement, pfs_now(), 0, NULL);
-	if (pfs_unlikely(pfs_pg_command.ended <= pfs_pg_command.came))
+	if (pfs_unlikely(!may_begin_idle() || !pfs_pg_command.extended || !pfs_pg_end_committed() ||
+					 pfs_pg_command.ended <= pfs_pg_command.came))
 		return put_ready_at_last(type, body, length);
 	begin_idle(body, length, pfs_pg_command.ended);
 	return server_putmessage(type, body, length);

@@ -535,21 +535,13 @@ end_any(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message
 	close_statement(statement, end);
 }
 
-/* As it began: most end in the plain way. */
-PFS_HOT void
-pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
+/* It ends in the plain way, as it began; the caller has seen that it may. */
+static pg_attribute_always_inline void
+end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, bool is_top)
 {
-	PfsSession *session = pfs_pg_session();
-	bool		is_top = session->top == statement;
 	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
 	bool		sums;
 
-	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
-					 (!is_top && statement->parent == NULL) || pfs_pg_wait_unsettled))
-	{
-		end_any(statement, end, sqlstate, message);
-		return;
-	}
 	store_rows(statement);
 	if (statement->host_query != NULL)
 		pfs_pg_query_part(statement->host_query);
@@ -562,6 +554,33 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	}
 	if (pfs_unlikely(sums))
 		pfs_statement_sum(session);
+}
+
+/* Most do so. */
+PFS_HOT void
+pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
+{
+	PfsSession *session = pfs_pg_session();
+	bool		is_top = session->top == statement;
+
+	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
+					 (!is_top && statement->parent == NULL) || pfs_pg_wait_unsettled))
+		end_any(statement, end, sqlstate, message);
+	else
+		end_plain(session, statement, end, is_top);
+}
+
+PFS_HOT bool
+pfs_pg_end_committed(void)
+{
+	PfsSession *session = pfs_pg_session();
+	PfsStatement *statement = session->newest;
+
+	if (pfs_unlikely(statement != session->top || statement->host_state != PFS_PG_COMMITTING ||
+					 statement->older != NULL || !pfs_statement_is_plain(session, statement)))
+		return false;
+	end_plain(session, statement, pfs_now(), true);
+	return true;
 }
 
 /* Nothing is allocated or looked up here: the memory of a portal may just be given back. */
@@ -609,19 +628,11 @@ pfs_pg_finish_top(void)
 		pfs_pg_move(top, PFS_PG_SUSPENDED, 0);	/* a portal that has not been run yet */
 }
 
-/* Was it executed, and is not complete, while no call of its own is on the C stack? */
-static inline bool
-is_left(const PfsStatement *statement)
-{
-	return statement->host_state < PFS_PG_EXECUTED && !statement->host_in_call &&
-		statement->host_state != PFS_PG_ANALYSED;
-}
-
 /* Is its query being ended, or was that left by an error?  It has let the query go, and waits for no other. */
 static inline bool
 is_ending(const PfsStatement *statement)
 {
-	return is_left(statement) && statement->host_query == NULL;
+	return pfs_pg_is_left(statement) && statement->host_query == NULL;
 }
 
 bool
@@ -678,7 +689,7 @@ pfs_pg_forget_suspended(void)
 {
 	PFS_EACH_OPEN(&pfs_session, statement)
 	{
-		if (pfs_unlikely(is_left(statement)))
+		if (pfs_pg_is_left(statement))
 			pfs_pg_end(statement, end_of(statement), 0, NULL);
 	}
 }

@@ -95,7 +95,7 @@ count_savepoints(const TransactionStmt *stmt)
 			break;
 		case TRANS_STMT_PREPARE:
 			memcpy(pfs_transaction_more(event)->gid, stmt->gid, Min(strlen(stmt->gid), (size_t) PFS_GID_LENGTH));
-			event->gid_length = (uint32) Min(strlen(stmt->gid), (size_t) PFS_GID_LENGTH);
+			event->gid_length = Min(strlen(stmt->gid), (size_t) PFS_GID_LENGTH);
 			break;
 		default:
 			break;
