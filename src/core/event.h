@@ -195,11 +195,11 @@ pfs_transaction_more(PfsTransactionRecord *record)
 	return record;
 }
 
-/* How long it took, if it has ended and was timed. */
+/* How long it took that ended then, if it was timed. */
 static inline PfsTicks
-pfs_transaction_ticks(const PfsTransactionRecord *record)
+pfs_transaction_ticks(const PfsTransactionRecord *record, PfsTicks end)
 {
-	return pfs_likely(record->timed) ? pfs_max(record->end - record->start, (PfsTicks) 1) : 0;
+	return pfs_likely(record->timed) ? pfs_max(end - record->start, (PfsTicks) 1) : 0;
 }
 
 /* The same as the tables show it. */

@@ -265,7 +265,7 @@ pfs_event_of_transaction(const PfsThread *thread, const PfsTransactionRecord *re
 			.thread_id = pfs_load(&thread->thread_id),.event_id = record->event_id,
 				.end_event_id = ended ? record->end_event_id : 0,.nesting_event_id = record->nesting_event_id,
 				.timer_start = record->start,.timer_end = ended ? record->end : 0,
-				.timer_wait = ended ? pfs_transaction_ticks(record) : 0,.epoch = record->epoch,
+				.timer_wait = ended ? pfs_transaction_ticks(record, record->end) : 0,.epoch = record->epoch,
 				.state = record->event_id == 0 ? PFS_EVENT_EMPTY : ended ? PFS_EVENT_ENDED : PFS_EVENT_RUNNING,
 				.nesting_type = record->nesting_event_id != 0 ? PFS_NESTING_STATEMENT : PFS_NESTING_NONE,
 				.timed = record->timed,.encoding = (uint8_t) pfs_load(&thread->encoding),

@@ -108,12 +108,13 @@ pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks
 		return;
 	pfs_seq_write_begin(&thread->seq);
 	pfs_store(&record->outcome, (uint8_t) outcome);
-	pfs_store(&record->end, pfs_max(end, record->start));
+	end = pfs_max(end, record->start);
+	pfs_store(&record->end, end);
 	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
 	pfs_store(&record->epoch, epoch);
 	stat = pfs_transaction_cell(session->arena, thread, transaction->scope, epoch);
 	pfs_timer_stat_add(pfs_unlikely(record->read_only) ? &stat->read_only : &stat->read_write,
-					   pfs_transaction_ticks(record));
+					   pfs_transaction_ticks(record, end));
 	if (pfs_likely(transaction->recorded))
 	{
 		if (pfs_likely(rows->history))

@@ -68,9 +68,7 @@ command_complete(bool extended, PfsTicks now)
 		return;
 	if (statement->host_query != NULL)
 		pfs_pg_plan_end(statement->host_query, statement);
-	/* to the server a pipeline may be a block, too: of its own */
-	if (extended && !(pfs_likely(pfs_pg_command.block) && pfs_likely(pfs_pg_server.in_block())) &&
-		waits_for_commit(statement))
+	if (extended && !pfs_likely(pfs_pg_command.block) && waits_for_commit(statement))
 		return;
 	pfs_pg_end(statement, now != 0 ? now : pfs_now(), 0, NULL);
 }
@@ -127,11 +125,11 @@ put_complete(char type, const char *body, size_t length)
 
 /* The session waits for its client, since then. */
 static pg_attribute_always_inline void
-begin_idle(const char *body, size_t length, PfsTicks now)
+begin_idle(PfsSession *session, const char *body, size_t length, PfsTicks now)
 {
 	pfs_pg_command_ready();
 	pfs_pg_wait_idle(now);
-	pfs_session_state(&pfs_session, length == 0 || body[0] == 'I' ? PFS_THREAD_IDLE
+	pfs_session_state(session, length == 0 || body[0] == 'I' ? PFS_THREAD_IDLE
 					  : PFS_THREAD_IDLE_IN_TRANSACTION, now);
 }
 
@@ -152,7 +150,7 @@ put_ready_at_last(char type, const char *body, size_t length)
 		pfs_pg_name_waits_met();
 		if (pfs_pg_command_is_query())
 			pfs_pg_command_tally_query();
-		begin_idle(body, length, now);
+		begin_idle(&pfs_session, body, length, now);
 	}
 	else if (PqCommMethods == &pfs_pg_our_methods && !pfs_session.transaction.open)
 	{
@@ -164,21 +162,22 @@ put_ready_at_last(char type, const char *body, size_t length)
 
 /* Is something wanted, and nothing to be done first, but for the statement that is open? */
 static pg_attribute_always_inline bool
-may_begin_idle(void)
+may_begin_idle(const PfsSession *session)
 {
-	return pfs_session.thread != NULL &&
-		pfs_load_acquire(&pfs_session.arena->changes) == pfs_session.decided &&
-		(pfs_session.wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0 && !pfs_pg_wait_is_owed();
+	return session->thread != NULL && pfs_load_acquire(&session->arena->changes) == session->decided &&
+		(session->wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0 && !pfs_pg_wait_is_owed();
 }
 
 /* A statement is open that has waited for its implicit commit, or another one. */
 static PFS_HOT AS_IT_IS int
 put_ready_committed(char type, const char *body, size_t length)
 {
-	if (pfs_unlikely(!may_begin_idle() || !pfs_pg_command.extended || !pfs_pg_end_committed() ||
+	PfsSession *session = pfs_pg_session();
+
+	if (pfs_unlikely(!may_begin_idle(session) || !pfs_pg_command.extended || !pfs_pg_end_committed(session) ||
 					 pfs_pg_command.ended <= pfs_pg_command.came))
 		return put_ready_at_last(type, body, length);
-	begin_idle(body, length, pfs_pg_command.ended);
+	begin_idle(session, body, length, pfs_pg_command.ended);
 	return server_putmessage(type, body, length);
 }
 
@@ -186,14 +185,15 @@ put_ready_committed(char type, const char *body, size_t length)
 static pg_attribute_always_inline int
 put_ready(char type, const char *body, size_t length)
 {
+	PfsSession *session = pfs_pg_session();
 	PfsTicks	now = pfs_pg_command.ended;
 
-	if (pfs_session.newest != NULL)
+	if (session->newest != NULL)
 		return put_ready_committed(type, body, length);
-	if (pfs_unlikely(!may_begin_idle() || now <= pfs_pg_command.came ||
-					 (pfs_pg_command_is_query() && !pfs_answer(&pfs_session, PFS_PG_ANSWER_QUERY))))
+	if (pfs_unlikely(!may_begin_idle(session) || now <= pfs_pg_command.came ||
+					 (pfs_pg_command_is_query() && !pfs_answer(session, PFS_PG_ANSWER_QUERY))))
 		return put_ready_at_last(type, body, length);
-	begin_idle(body, length, now);
+	begin_idle(session, body, length, now);
 	return server_putmessage(type, body, length);
 }
 

@@ -571,9 +571,8 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 }
 
 PFS_HOT bool
-pfs_pg_end_committed(void)
+pfs_pg_end_committed(PfsSession *session)
 {
-	PfsSession *session = pfs_pg_session();
 	PfsStatement *statement = session->newest;
 
 	if (pfs_unlikely(statement != session->top || statement->host_state != PFS_PG_COMMITTING ||
