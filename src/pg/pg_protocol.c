@@ -181,6 +181,22 @@ put_ready_committed(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
+/* The answer to a simple query, which is counted now, and most often timed. */
+static AS_IT_IS int
+put_ready_queried(char type, const char *body, size_t length)
+{
+	PfsSession *session = pfs_pg_session();
+
+	if (!pfs_answer(session, PFS_PG_ANSWER_QUERY))
+	{
+		if (!pfs_pg_answer_is_near())
+			return put_ready_at_last(type, body, length);
+		(void) pfs_pg_answer_timed_near(PFS_PG_ANSWER_QUERY);
+	}
+	begin_idle(session, body, length, pfs_pg_command.ended);
+	return server_putmessage(type, body, length);
+}
+
 /* Nearly always all statements have ended by CommandComplete, and nothing is left to be done. */
 static pg_attribute_always_inline int
 put_ready(char type, const char *body, size_t length)
@@ -190,9 +206,10 @@ put_ready(char type, const char *body, size_t length)
 
 	if (session->newest != NULL)
 		return put_ready_committed(type, body, length);
-	if (pfs_unlikely(!may_begin_idle(session) || now <= pfs_pg_command.came ||
-					 (pfs_pg_command_is_query() && !pfs_answer(session, PFS_PG_ANSWER_QUERY))))
+	if (pfs_unlikely(!may_begin_idle(session) || now <= pfs_pg_command.came))
 		return put_ready_at_last(type, body, length);
+	if (pfs_unlikely(pfs_pg_command_is_query()))
+		return put_ready_queried(type, body, length);
 	begin_idle(session, body, length, now);
 	return server_putmessage(type, body, length);
 }
