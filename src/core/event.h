@@ -147,6 +147,62 @@ pfs_record_copy(PfsStatementRecord *to, const PfsStatementRecord *from)
 
 #define PFS_GID_LENGTH 64
 
+/*
+ * A transaction in the ring of its thread: one line; what is behind it only by those that have more.  What the
+ * thread knows (its id, its user) is not repeated.
+ */
+typedef struct PfsTransactionRecord
+{
+	PFS_ALIGNED uint64_t event_id;	/* 0 = there is none, or it makes no row */
+	uint64_t	nesting_event_id;	/* of a statement; 0 = none */
+	PfsTicks	start;
+	PfsTicks	end;			/* this and the next one: once it has an outcome */
+	uint64_t	end_event_id;
+	uint64_t	trx_id;
+	union
+	{
+		struct
+		{
+			uint8_t		outcome;	/* PfsTransactionState */
+			uint8_t		read_only;
+			uint8_t		isolation;	/* host's number */
+			uint8_t		autocommit;
+			uint8_t		timed;
+			uint8_t		has_more;	/* see pfs_transaction_more */
+		};
+		uint64_t	state;		/* all of these */
+	};
+	uint32_t	epoch;			/* value of the reset counter when written */
+	uint32_t	spare;
+
+	uint64_t	savepoints;
+	uint64_t	rollbacks_to_savepoint;
+	uint64_t	releases_of_savepoint;
+	uint64_t	gid_length;
+	char		gid[PFS_GID_LENGTH];
+} PfsTransactionRecord;
+
+_Static_assert(offsetof(PfsTransactionRecord, savepoints) == PFS_CACHE_LINE, "one line");
+
+/* For who writes what only few have. */
+static inline PfsTransactionRecord *
+pfs_transaction_more(PfsTransactionRecord *record)
+{
+	if (!record->has_more)
+		pfs_zero_words(&record->savepoints, offsetof(PfsTransactionRecord, gid) -
+					   offsetof(PfsTransactionRecord, savepoints));
+	record->has_more = true;
+	return record;
+}
+
+/* How long it took that ended then, if it was timed. */
+static inline PfsTicks
+pfs_transaction_ticks(const PfsTransactionRecord *record, PfsTicks end)
+{
+	return pfs_likely(record->timed) ? pfs_max(end - record->start, (PfsTicks) 1) : 0;
+}
+
+/* The same as the tables show it. */
 typedef struct PfsTransactionEvent
 {
 	PfsEventHead head;

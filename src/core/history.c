@@ -254,18 +254,43 @@ pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
 }
 
 void
-pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event, uint32_t gate)
+pfs_event_of_transaction(const PfsThread *thread, const PfsTransactionRecord *record, PfsTransactionEvent *event)
 {
-	PfsArena   *arena = session->arena;
-	PfsThread  *thread = session->thread;
-	size_t		bytes = event->gid_length > 0 ? sizeof(*event) : offsetof(PfsTransactionEvent, gid);
+	bool		ended = record->outcome != PFS_TRANSACTION_ACTIVE;
 
-	if (!pfs_load(&thread->history))
+	*event = (PfsTransactionEvent)
+	{
+		.head =
+		{
+			.thread_id = pfs_load(&thread->thread_id),.event_id = record->event_id,
+				.end_event_id = ended ? record->end_event_id : 0,.nesting_event_id = record->nesting_event_id,
+				.timer_start = record->start,.timer_end = ended ? record->end : 0,
+				.timer_wait = ended ? pfs_transaction_ticks(record, record->end) : 0,.epoch = record->epoch,
+				.state = record->event_id == 0 ? PFS_EVENT_EMPTY : ended ? PFS_EVENT_ENDED : PFS_EVENT_RUNNING,
+				.nesting_type = record->nesting_event_id != 0 ? PFS_NESTING_STATEMENT : PFS_NESTING_NONE,
+				.timed = record->timed,.encoding = (uint8_t) pfs_load(&thread->encoding),
+				.user = pfs_load(&thread->user)
+		},
+		.trx_id = record->trx_id,.outcome = record->outcome,.read_only = record->read_only,
+			.isolation = record->isolation,.autocommit = record->autocommit
+	};
+	if (!record->has_more)
 		return;
-	if ((gate & PFS_WANTS(TRANSACTIONS_HISTORY)) != 0 && arena->sizes.transactions_history > 0)
-		pfs_add(&thread->transactions_ended, 1);
-	if ((gate & PFS_WANTS(TRANSACTIONS_HISTORY_LONG)) != 0)
-		add_long(session, &session->transactions_long, transactions_ring(arena), event, bytes);
+	event->savepoints = record->savepoints;
+	event->rollbacks_to_savepoint = record->rollbacks_to_savepoint;
+	event->releases_of_savepoint = record->releases_of_savepoint;
+	event->gid_length = (uint32_t) record->gid_length;
+	memcpy(event->gid, record->gid, sizeof(event->gid));
+}
+
+PFS_COLD void
+pfs_history_transaction(PfsSession *session, const PfsTransactionRecord *record)
+{
+	PfsTransactionEvent event;
+
+	pfs_event_of_transaction(session->thread, record, &event);
+	add_long(session, &session->transactions_long, transactions_ring(session->arena), &event,
+			 event.gid_length > 0 ? sizeof(event) : offsetof(PfsTransactionEvent, gid));
 }
 
 /*

@@ -74,17 +74,15 @@ _Static_assert(sizeof(PfsLockWait) % 8 == 0, "copied by words");
 extern void pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
 								  const PfsStatementRecord *record);
 
-/*
- * Adds an ended transaction, which stands at the head of its thread's ring, to the histories that are
- * wanted.  Owner only, inside its seq.
- */
-extern void pfs_history_transaction(PfsSession *session, const PfsTransactionEvent *event,
-									uint32_t gate);
+/* Adds an ended transaction of the session's to the long history. */
+extern void pfs_history_transaction(PfsSession *session, const PfsTransactionRecord *record);
 
 /* Adds an ended wait of the session's to the long history. */
 extern void pfs_history_wait(PfsSession *session, const PfsWaitRecord *record);
 
 /* A copied record as an event. */
+extern void pfs_event_of_transaction(const PfsThread *thread, const PfsTransactionRecord *record,
+									 PfsTransactionEvent *event);
 extern void pfs_event_of_wait(const PfsArena *arena, const PfsWaitRecord *record, uint64_t thread_id,
 							  PfsRef user, PfsWaitEvent *event);
 

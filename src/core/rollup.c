@@ -244,16 +244,13 @@ pfs_cell_slow(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily fami
 	return cell;
 }
 
-PfsTransactionStat *
-pfs_transaction_cell(PfsArena *arena, PfsThread *thread, PfsScope scope)
+PFS_COLD void
+pfs_transaction_cell_retire(PfsArena *arena, PfsThread *thread, PfsScope scope, uint32_t epoch)
 {
 	PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
-	uint32_t	now = pfs_load_acquire(&arena->reset_now);
 
-	if (pfs_unlikely(pfs_load(&aggregate->transaction_epoch) != now))
-		retire(arena, thread, scope, PFS_FAMILY_TRANSACTIONS, 0, &aggregate->transaction,
-			   &aggregate->transaction_epoch, now);
-	return &aggregate->transaction;
+	retire(arena, thread, scope, PFS_FAMILY_TRANSACTIONS, 0, &aggregate->transaction,
+		   &aggregate->transaction_epoch, epoch);
 }
 
 PFS_HOT uint64_t *

@@ -74,8 +74,18 @@ pfs_cell(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family, u
 	return pfs_cell_at(arena, thread, scope, family, number, bytes, pfs_load_acquire(&arena->reset_now));
 }
 
-/* The owner's transaction statistics at the present epoch. */
-extern PfsTransactionStat *pfs_transaction_cell(PfsArena *arena, PfsThread *thread, PfsScope scope);
+/* The owner's transaction statistics at this epoch, the present one. */
+extern void pfs_transaction_cell_retire(PfsArena *arena, PfsThread *thread, PfsScope scope, uint32_t epoch);
+
+static inline PfsTransactionStat *
+pfs_transaction_cell(PfsArena *arena, PfsThread *thread, PfsScope scope, uint32_t epoch)
+{
+	PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
+
+	if (pfs_unlikely(pfs_load(&aggregate->transaction_epoch) != epoch))
+		pfs_transaction_cell_retire(arena, thread, scope, epoch);
+	return &aggregate->transaction;
+}
 
 /* The owner's buckets of the global histogram, for events of this epoch. */
 extern uint64_t *pfs_histogram_cell(PfsArena *arena, PfsThread *thread, uint32_t epoch);

@@ -82,6 +82,28 @@ decide_answers(PfsSession *session, uint64_t changes)
 }
 
 static void
+decide_transaction_rows(PfsSession *session, uint32_t gate, bool history)
+{
+	PfsArena   *arena = session->arena;
+	PfsThread  *thread = session->thread;
+	uint32_t	slots = arena->sizes.transactions_history + 1;
+	PfsTransactionRecord fresh = {
+		.autocommit = 1,.timed = pfs_load(&pfs_instrument(arena, arena->transaction_instrument)->timed)
+	};
+
+	session->transaction_rows = (PfsTransactionRows)
+	{
+		.ring = pfs_thread_transaction(arena, thread, 0),.slots = slots,
+			.head = (uint32_t) (pfs_load(&thread->transactions_ended) % slots),
+			.scope = (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL,
+			.fresh = fresh.state,
+			.shown = (gate & PFS_WANTS(TRANSACTIONS_CURRENT)) != 0,
+			.history = history && (gate & PFS_WANTS(TRANSACTIONS_HISTORY)) != 0 && slots > 1,
+			.history_long = history && (gate & PFS_WANTS(TRANSACTIONS_HISTORY_LONG)) != 0
+	};
+}
+
+static void
 decide_wait_rows(PfsSession *session, uint32_t gate, bool history)
 {
 	PfsArena   *arena = session->arena;
@@ -120,6 +142,7 @@ pfs_session_decide(PfsSession *session, uint64_t changes)
 	session->times_cpu = (gate & PFS_WANTS(STATEMENTS_CPU)) != 0;
 	session->last_cpu = 0;
 	session->plain = 0;
+	decide_transaction_rows(session, gate, history);
 	decide_wait_rows(session, gate, history);
 	if (pfs_host_switched != NULL)
 		pfs_host_switched(session);

@@ -79,12 +79,25 @@ typedef struct PfsStatement
 typedef struct PfsTransaction
 {
 	uint64_t	event_id;		/* 0 = none is open that makes a row */
-	PfsTransactionEvent *event; /* in the thread's slot, or the session's own */
+	PfsTransactionRecord *event;	/* in the thread's slot, or the session's own */
 	bool		open;
 	bool		recorded;
 	uint16_t	spare;
 	PfsScope	scope;
 } PfsTransaction;
+
+/* Where transactions that begin now are recorded, and what is kept of those that end: decided with the switches. */
+typedef struct PfsTransactionRows
+{
+	PfsTransactionRecord *ring; /* the thread's, see pfs_thread_transaction */
+	uint32_t	slots;			/* of which it is made */
+	uint32_t	head;			/* slot of the next one */
+	uint64_t	fresh;			/* "state" of their records when they begin */
+	PfsScope	scope;
+	bool		shown;			/* they make rows ... */
+	bool		history;		/* ... which stay in the ring */
+	bool		history_long;
+} PfsTransactionRows;
 
 /* Positions of a shared ring that this session has claimed and not yet used. */
 typedef struct PfsClaim
@@ -221,6 +234,7 @@ typedef struct PfsSession
 	uint64_t	promised_event; /* event id of the next top-level statement; 0 = none */
 	uint64_t	promised_statement; /* and its statement id; 0 = none */
 	PfsTransaction transaction;
+	PfsTransactionRows transaction_rows;
 	PfsWaitTotals waits;		/* of no statement yet: the next top-level one gets them */
 
 	PfsRowsHot	rows;
@@ -233,7 +247,7 @@ typedef struct PfsSession
 	PfsClaim	transactions_long;
 	PfsClaim	waits_long;
 	PfsClaim	lock_waits;
-	PfsTransactionEvent own_transaction;	/* of one that makes no row */
+	PfsTransactionRecord own_transaction;	/* of one that makes no row */
 	PfsStatement statement[PFS_OPEN_STATEMENTS];
 } PfsSession;
 
@@ -465,7 +479,9 @@ pfs_answer_timed(PfsSession *session, uint32_t answer, PfsTicks wait)
 	pfs_seq_write_end(&timed->seq);
 }
 
-extern void pfs_transaction_open(PfsSession *session, PfsTicks start);
+/* NULL: it is not wanted. */
+extern PfsTransactionRecord *pfs_transaction_open(PfsSession *session, PfsTicks start);
+
 /* The statement that opened the transaction is dropped: the transaction stands alone. */
 extern void pfs_transaction_forget_parent(PfsSession *session, uint64_t event_id);
 

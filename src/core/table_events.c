@@ -520,6 +520,7 @@ static bool
 read_transaction(PfsArena *arena, PfsThread *thread, uint32_t age, PfsTransactionEvent *to)
 {
 	uint32_t	ring = arena->sizes.transactions_history + 1;
+	PfsTransactionRecord record;
 
 	for (int i = 0; i < PFS_READ_RETRIES; i++)
 	{
@@ -529,7 +530,10 @@ read_transaction(PfsArena *arena, PfsThread *thread, uint32_t age, PfsTransactio
 			: age <= ended ? (uint32_t) ((ended - age) % ring) : PFS_NO_TRANSACTION;
 
 		if (slot < ring)
-			pfs_copy_words(to, pfs_thread_transaction(arena, thread, slot), sizeof(*to));
+		{
+			pfs_copy_words(&record, pfs_thread_transaction(arena, thread, slot), sizeof(record));
+			pfs_event_of_transaction(thread, &record, to);
+		}
 		if (pfs_seq_read_ok(&thread->seq, begin))
 			return slot < ring;
 	}

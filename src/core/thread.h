@@ -201,7 +201,7 @@ static inline PfsAggregate *
 pfs_thread_aggregate(const PfsArena *arena, PfsThread *thread, PfsScope scope)
 {
 	return (PfsAggregate *) ((char *) thread + PFS_ALIGN_UP(sizeof(PfsThread), 64) +
-							 (size_t) scope * arena->aggregate_bytes);
+							 (pfs_unlikely(scope != PFS_SCOPE_THREAD) ? arena->aggregate_bytes : 0));
 }
 
 /* Has the thread a journal?  (False: it records no statements.) */
@@ -217,10 +217,10 @@ pfs_thread_has_statements(const PfsArena *arena, const PfsThread *thread)
  * Transaction slots: a ring of the history's length and one more.  A transaction is written where
  * it will stay: the slot at the head of the ring, whose old content is no longer shown.
  */
-static inline PfsTransactionEvent *
+static inline PfsTransactionRecord *
 pfs_thread_transaction(const PfsArena *arena, PfsThread *thread, uint32_t slot)
 {
-	return (PfsTransactionEvent *) ((char *) thread + arena->thread_transactions_offset) + slot;
+	return (PfsTransactionRecord *) ((char *) thread + arena->thread_transactions_offset) + slot;
 }
 
 /*

@@ -5,82 +5,72 @@
 #include "core/history.h"
 #include "core/rollup.h"
 #include "core/statement.h"
+#include "core/statement_hot.h"
 
-/* Writes what is known at the start; the slot's old event is hidden by then. */
-static void
-fill_event(const PfsSession *session, PfsTransactionEvent *event, PfsTicks start)
-{
-	const PfsThread *thread = session->thread;
-	PfsInstrument *instrument = pfs_instrument(session->arena, session->arena->transaction_instrument);
-
-	pfs_store(&event->head.thread_id, thread->thread_id);
-	pfs_store(&event->head.event_id, 0);
-	pfs_store(&event->head.end_event_id, 0);
-	pfs_store(&event->head.nesting_event_id, 0);
-	pfs_store(&event->head.timer_start, start);
-	pfs_store(&event->head.timer_end, 0);
-	pfs_store(&event->head.timer_wait, 0);
-	pfs_store(&event->head.epoch, pfs_load_acquire(&session->arena->reset_now));
-	pfs_store(&event->head.state, PFS_EVENT_RUNNING);
-	pfs_store(&event->head.nesting_type, PFS_NESTING_NONE);
-	pfs_store(&event->head.timed, pfs_load(&instrument->timed));
-	pfs_store(&event->head.encoding, (uint8_t) thread->encoding);
-	pfs_store(&event->head.user, thread->user);
-	pfs_store(&event->trx_id, 0);
-	pfs_store(&event->savepoints, 0);
-	pfs_store(&event->rollbacks_to_savepoint, 0);
-	pfs_store(&event->releases_of_savepoint, 0);
-	pfs_store(&event->outcome, PFS_TRANSACTION_ACTIVE);
-	pfs_store(&event->read_only, 0);
-	pfs_store(&event->isolation, 0);
-	pfs_store(&event->autocommit, 1);
-	pfs_store(&event->gid_length, 0);
-}
-
-/* The statement during which the transaction began. */
-static void
-set_nesting(const PfsSession *session, PfsEventHead *head)
+/* The statement during which the transaction begins; 0 = none that has a row. */
+static inline uint64_t
+nesting_event(const PfsSession *session)
 {
 	const PfsStatement *parent = session->running != NULL ? session->running : session->top;
 
-	while (parent != NULL && !parent->recorded)
+	while (parent != NULL && pfs_unlikely(!parent->recorded))
 		parent = parent->parent;
-	if (parent == NULL)
-		return;
-	pfs_store(&head->nesting_event_id, parent->record->event_id);
-	pfs_store(&head->nesting_type, PFS_NESTING_STATEMENT);
+	return parent != NULL ? parent->record->event_id : 0;
 }
 
-PFS_HOT void
+/* Writes what is known at the start; event_id: 0 = it makes no row. */
+static inline void
+fill(const PfsSession *session, PfsTransactionRecord *record, uint64_t event_id, uint64_t nesting, PfsTicks start)
+{
+	pfs_store(&record->event_id, event_id);
+	pfs_store(&record->nesting_event_id, nesting);
+	pfs_store(&record->start, start);
+	pfs_store(&record->trx_id, 0);
+	pfs_store(&record->state, session->transaction_rows.fresh);
+	pfs_store(&record->epoch, pfs_epoch_of(session->decided));
+}
+
+/* It makes no row. */
+static PFS_COLD PfsTransactionRecord *
+open_unseen(PfsSession *session, PfsTicks start)
+{
+	PfsTransactionRecord *record = &session->own_transaction;
+
+	session->transaction.recorded = false;
+	session->transaction.event = record;
+	fill(session, record, 0, 0, start);
+	return record;
+}
+
+PFS_HOT PfsTransactionRecord *
 pfs_transaction_open(PfsSession *session, PfsTicks start)
 {
 	PfsTransaction *transaction = &session->transaction;
-	PfsArena   *arena = session->arena;
+	const PfsTransactionRows *rows = &session->transaction_rows;
 	PfsThread  *thread = session->thread;
-	uint32_t	gate = pfs_load(&arena->gate);
-	uint32_t	slot = (uint32_t) (pfs_load(&thread->transactions_ended) %
-								   (arena->sizes.transactions_history + 1));
+	PfsTransactionRecord *record;
+	uint32_t	head;
+	uint64_t	id;
 
+	(void) pfs_session_decided(session);
+	if (pfs_unlikely((session->wants & PFS_BUILT_TRANSACTIONS) == 0))
+		return NULL;
 	transaction->open = true;
-	transaction->event_id = 0;
-	transaction->scope = (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL;
-	transaction->recorded = (gate & PFS_WANTS(TRANSACTIONS_CURRENT)) != 0 &&
-		pfs_enter_recording(session);
-	if (!transaction->recorded)
-	{
-		transaction->event = &session->own_transaction;
-		fill_event(session, transaction->event, start);
-		return;
-	}
-	transaction->event = pfs_thread_transaction(arena, thread, slot);
+	transaction->scope = rows->scope;
+	if (pfs_unlikely(!rows->shown || !pfs_enter_recording(session)))
+		return open_unseen(session, start);
+	head = rows->head;
+	record = rows->ring + head;
 	pfs_seq_write_begin(&thread->seq);
-	fill_event(session, transaction->event, start);
-	transaction->event_id = pfs_next_number(&thread->event_id);
-	pfs_store(&transaction->event->head.event_id, transaction->event_id);
-	set_nesting(session, &transaction->event->head);
-	pfs_store(&thread->transaction_shown, slot);
+	id = pfs_next_number(&thread->event_id);
+	fill(session, record, id, nesting_event(session), start);
+	pfs_store(&thread->transaction_shown, head);
 	pfs_seq_write_end(&thread->seq);
 	pfs_leave_recording(session);
+	transaction->recorded = true;
+	transaction->event = record;
+	transaction->event_id = id;
+	return record;
 }
 
 void
@@ -88,19 +78,27 @@ pfs_transaction_forget_parent(PfsSession *session, uint64_t event_id)
 {
 	PfsTransaction *transaction = &session->transaction;
 
-	if (!transaction->open || !transaction->recorded ||
-		transaction->event->head.nesting_event_id != event_id)
-		return;
-	pfs_store(&transaction->event->head.nesting_event_id, 0);
-	pfs_store(&transaction->event->head.nesting_type, PFS_NESTING_NONE);
+	if (transaction->open && transaction->recorded && transaction->event->nesting_event_id == event_id)
+		pfs_store(&transaction->event->nesting_event_id, 0);
+}
+
+/* It stays in the ring. */
+static inline void
+keep(PfsTransactionRows *rows, PfsThread *thread)
+{
+	uint32_t	next = rows->head + 1;
+
+	pfs_add(&thread->transactions_ended, 1);
+	rows->head = next < rows->slots ? next : 0;
 }
 
 PFS_HOT void
 pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks end)
 {
 	PfsTransaction *transaction = &session->transaction;
-	PfsTransactionEvent *event = transaction->event;
-	PfsArena   *arena = session->arena;
+	PfsTransactionRecord *record = transaction->event;
+	uint32_t	epoch = pfs_epoch_of(pfs_session_decided(session));
+	PfsTransactionRows *rows = &session->transaction_rows;
 	PfsThread  *thread = session->thread;
 	PfsTransactionStat *stat;
 
@@ -109,18 +107,21 @@ pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks
 	if (!pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&thread->seq);
-	pfs_store(&event->outcome, (uint8_t) outcome);
-	pfs_store(&event->head.state, PFS_EVENT_ENDED);
-	pfs_store(&event->head.end_event_id, pfs_load(&thread->event_id));
-	pfs_store(&event->head.timer_end, pfs_max(end, event->head.timer_start));
-	pfs_store(&event->head.timer_wait, event->head.timed
-			  ? pfs_max(event->head.timer_end - event->head.timer_start, (PfsTicks) 1) : 0);
-	pfs_store(&event->head.epoch, pfs_load_acquire(&arena->reset_now));
-	stat = pfs_transaction_cell(arena, thread, transaction->scope);
-	pfs_timer_stat_add(event->read_only ? &stat->read_only : &stat->read_write,
-					   event->head.timer_wait);
-	if (transaction->recorded)
-		pfs_history_transaction(session, event, pfs_load(&arena->gate));
+	pfs_store(&record->outcome, (uint8_t) outcome);
+	end = pfs_max(end, record->start);
+	pfs_store(&record->end, end);
+	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
+	pfs_store(&record->epoch, epoch);
+	stat = pfs_transaction_cell(session->arena, thread, transaction->scope, epoch);
+	pfs_timer_stat_add(pfs_unlikely(record->read_only) ? &stat->read_only : &stat->read_write,
+					   pfs_transaction_ticks(record, end));
+	if (pfs_likely(transaction->recorded))
+	{
+		if (pfs_likely(rows->history))
+			keep(rows, thread);
+		if (pfs_unlikely(rows->history_long))
+			pfs_history_transaction(session, record);
+	}
 	pfs_seq_write_end(&thread->seq);
 	pfs_leave_recording(session);
 }

@@ -36,7 +36,7 @@ PfsSession	pfs_session;
 PFS_HOT_DATA bool pfs_pg_ready = false;
 static const uint32 not_known = UINT32_MAX;
 PfsPgEntry	pfs_pg_entry = {.gate = &not_known};
-PFS_HOT_DATA PfsPgServer pfs_pg_server = {0};
+PFS_HOT_DATA PFS_ALIGNED PfsPgServer pfs_pg_server = {0};
 PFS_HOT_DATA bool pfs_pg_has_client = false;
 
 static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
@@ -45,7 +45,7 @@ static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
 static int	refused_pid = 0;
 
 PFS_HOT_DATA const char *pfs_pg_schema_path = NULL;
-static const char *program_seen = NULL;
+static PFS_HOT_DATA const char *program_seen = NULL;
 
 static void
 pfs_pg_detach(int code, Datum arg)
@@ -239,10 +239,10 @@ complete_identity(void)
 }
 
 /* The name can change at any time; the variable then points elsewhere. */
-static void
+static PFS_COLD void
 refresh_program(void)
 {
-	const char *program = application_name;
+	const char *program = *pfs_pg_server.program;
 
 	if (pfs_session_program(&pfs_session, program,
 							pfs_pg_clip(program, strlen(program), sizeof(pfs_session.thread->program) - 1)))
@@ -317,7 +317,7 @@ pfs_pg_refresh_identity(void)
 void
 pfs_pg_refresh_program(void)
 {
-	if (pfs_unlikely(application_name != program_seen) && application_name != NULL)
+	if (pfs_unlikely(*pfs_pg_server.program != program_seen) && *pfs_pg_server.program != NULL)
 		refresh_program();
 }
 
@@ -344,7 +344,11 @@ pfs_pg_backend_install(void)
 	{
 		.methods = &PqCommMethods,.errors = &error_context_stack,.search_path = &namespace_search_path,
 			.temporary_blocks = &pgBufferUsage.temp_blks_written,.user = GetUserId,.in_block = IsTransactionBlock,
-			.read_only = &XactReadOnly,.isolation = &XactIsoLevel
+			.read_only = &XactReadOnly,.isolation = &XactIsoLevel,
+			.program = &application_name,.in_transaction = IsTransactionState,
+			.transaction_id = GetTopFullTransactionIdIfAny,.buffered = pfs_pg_buffered,
+			.is_reading = pq_is_reading_msg,.begin_reading = pq_startmsgread,.peek = pq_peekbyte,
+			.end_reading = pq_endmsgread,.exiting = &proc_exit_inprogress
 	};
 	prev_ClientAuthentication_hook = ClientAuthentication_hook;
 	ClientAuthentication_hook = pfs_hook_ClientAuthentication;

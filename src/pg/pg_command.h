@@ -34,7 +34,7 @@ typedef struct PfsPgSource
 typedef struct PfsPgCommand
 {
 	PfsTicks	ended;			/* when the last top-level statement did so; 0 = none yet */
-	bool		block;			/* the client has begun a transaction block */
+	bool		block;			/* in a transaction block that the client has begun; a pipeline may be one to the server */
 
 	/* of one command: forgotten at once */
 	PfsTicks	came;			/* when it came; 0 = not known ... */

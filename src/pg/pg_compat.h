@@ -63,9 +63,11 @@ pfs_pg_process_number(void)
 
 /* 17: how much of the client's input is buffered can be asked; before, only whether there is some. */
 #if PG_VERSION_NUM >= 170000
-#define pfs_pg_message_is_waiting() (pq_buffer_remaining_data() > 0)
+typedef ssize_t PfsPgBuffered;
+#define pfs_pg_buffered pq_buffer_remaining_data
 #else
-#define pfs_pg_message_is_waiting() pq_buffer_has_data()
+typedef bool PfsPgBuffered;
+#define pfs_pg_buffered pq_buffer_has_data
 #endif
 
 /*

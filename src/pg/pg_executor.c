@@ -472,37 +472,66 @@ bill_worker(const PlannedStmt *plan)
 		pfs_wait_bill(&pfs_session, digest, generation);
 }
 
+/* Of a query that has a statement. */
+static pg_noinline void
+end_statement(QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *statement)
+{
+	uint64		id = statement->record->statement_id;
+
+	pfs_pg_plan_end(query, statement);
+	pfs_pg_query_end(query);
+	pfs_pg_entry.ExecutorEnd(queryDesc);
+	if (pfs_pg_is_still(statement, id))
+		pfs_pg_executed(statement);
+}
+
+/* Of one without, or in a process that begins nothing in the plain way. */
 static pg_noinline void
 end_any(QueryDesc *queryDesc)
 {
 	Stage		stage;
-	uint64		id = 0;
 
 	find_stage(&stage, queryDesc);
 	if (pfs_unlikely(IsParallelWorker()) && pfs_session.thread != NULL)
 		bill_worker(queryDesc->plannedstmt);
 	if (stage.statement != NULL)
 	{
-		id = stage.statement->record->statement_id;
-		pfs_pg_plan_end(stage.query, stage.statement);
+		end_statement(queryDesc, stage.query, stage.statement);
+		return;
 	}
 	if (pfs_likely(stage.query != NULL))
 		pfs_pg_query_end(stage.query);
 	pfs_pg_entry.ExecutorEnd(queryDesc);
-	if (stage.statement != NULL && pfs_pg_is_still(stage.statement, id))
-		pfs_pg_executed(stage.statement);
 }
 
-/* Most often the statement has ended, when the client was told that its command is complete. */
+/* Was the client told that its command is complete, so that nothing is left to be done but the commit? */
+static inline bool
+waits_for_commit(const PfsStatement *statement)
+{
+	return statement->host_state > PFS_PG_EXECUTED && statement == pfs_session.top;
+}
+
+/* Most often the statement has ended, when the client was told so, or will do so with its transaction. */
 static PFS_HOT pg_noinline void
 end(QueryDesc *queryDesc)
 {
 	PfsPgQuery *query = pfs_pg_query(queryDesc);
+	PfsStatement *statement;
 
-	if (pfs_unlikely(query == NULL || query->relations.statement != NULL || !pfs_session.may_be_plain))
+	if (pfs_unlikely(query == NULL || !pfs_session.may_be_plain))
 	{
 		end_any(queryDesc);
 		return;
+	}
+	statement = query->relations.statement;
+	if (statement != NULL)
+	{
+		if (!waits_for_commit(statement))
+		{
+			end_statement(queryDesc, query, statement);
+			return;
+		}
+		pfs_pg_plan_end(query, statement);
 	}
 	pfs_pg_query_end(query);
 	pfs_pg_entry.ExecutorEnd(queryDesc);

@@ -33,19 +33,22 @@ sync_is_waiting(void)
 {
 	int			type;
 
-	if (!pfs_pg_message_is_waiting() || pq_is_reading_msg())
+	if (!(pfs_pg_server.buffered() > 0) || pfs_pg_server.is_reading())
 		return false;
-	pq_startmsgread();
-	type = pq_peekbyte();
-	pq_endmsgread();
+	pfs_pg_server.begin_reading();
+	type = pfs_pg_server.peek();
+	pfs_pg_server.end_reading();
 	return type == 'S';
 }
 
-/* Under the extended protocol an implicit transaction commits at the Sync message: the statement waits for it. */
+/*
+ * Under the extended protocol an implicit transaction commits at the Sync message: the statement waits for it.  A
+ * query that has not ended is inside of it.
+ */
 static PFS_HOT pg_noinline bool
 waits_for_commit(PfsStatement *statement)
 {
-	if (!IsTransactionState())
+	if (statement->host_query == NULL && !pfs_pg_server.in_transaction())
 		return false;
 	pfs_pg_move(statement, sync_is_waiting() ? PFS_PG_COMMITTING : PFS_PG_COMPLETE, 0);
 	return true;
@@ -65,9 +68,7 @@ command_complete(bool extended, PfsTicks now)
 		return;
 	if (statement->host_query != NULL)
 		pfs_pg_plan_end(statement->host_query, statement);
-	/* to the server a pipeline may be a block, too: of its own */
-	if (extended && !(pfs_likely(pfs_pg_command.block) && pfs_likely(pfs_pg_server.in_block())) &&
-		waits_for_commit(statement))
+	if (extended && !pfs_likely(pfs_pg_command.block) && waits_for_commit(statement))
 		return;
 	pfs_pg_end(statement, now != 0 ? now : pfs_now(), 0, NULL);
 }
@@ -124,11 +125,11 @@ put_complete(char type, const char *body, size_t length)
 
 /* The session waits for its client, since then. */
 static pg_attribute_always_inline void
-begin_idle(const char *body, size_t length, PfsTicks now)
+begin_idle(PfsSession *session, const char *body, size_t length, PfsTicks now)
 {
 	pfs_pg_command_ready();
 	pfs_pg_wait_idle(now);
-	pfs_session_state(&pfs_session, length == 0 || body[0] == 'I' ? PFS_THREAD_IDLE
+	pfs_session_state(session, length == 0 || body[0] == 'I' ? PFS_THREAD_IDLE
 					  : PFS_THREAD_IDLE_IN_TRANSACTION, now);
 }
 
@@ -149,7 +150,7 @@ put_ready_at_last(char type, const char *body, size_t length)
 		pfs_pg_name_waits_met();
 		if (pfs_pg_command_is_query())
 			pfs_pg_command_tally_query();
-		begin_idle(body, length, now);
+		begin_idle(&pfs_session, body, length, now);
 	}
 	else if (PqCommMethods == &pfs_pg_our_methods && !pfs_session.transaction.open)
 	{
@@ -159,19 +160,57 @@ put_ready_at_last(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
+/* Is something wanted, and nothing to be done first, but for the statement that is open? */
+static pg_attribute_always_inline bool
+may_begin_idle(const PfsSession *session)
+{
+	return session->thread != NULL && pfs_load_acquire(&session->arena->changes) == session->decided &&
+		(session->wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0 && !pfs_pg_wait_is_owed();
+}
+
+/* A statement is open that has waited for its implicit commit, or another one. */
+static PFS_HOT AS_IT_IS int
+put_ready_committed(char type, const char *body, size_t length)
+{
+	PfsSession *session = pfs_pg_session();
+
+	if (pfs_unlikely(!may_begin_idle(session) || !pfs_pg_command.extended || !pfs_pg_end_committed(session) ||
+					 pfs_pg_command.ended <= pfs_pg_command.came))
+		return put_ready_at_last(type, body, length);
+	begin_idle(session, body, length, pfs_pg_command.ended);
+	return server_putmessage(type, body, length);
+}
+
+/* The answer to a simple query, which is counted now, and most often timed. */
+static AS_IT_IS int
+put_ready_queried(char type, const char *body, size_t length)
+{
+	PfsSession *session = pfs_pg_session();
+
+	if (!pfs_answer(session, PFS_PG_ANSWER_QUERY))
+	{
+		if (!pfs_pg_answer_is_near())
+			return put_ready_at_last(type, body, length);
+		(void) pfs_pg_answer_timed_near(PFS_PG_ANSWER_QUERY);
+	}
+	begin_idle(session, body, length, pfs_pg_command.ended);
+	return server_putmessage(type, body, length);
+}
+
 /* Nearly always all statements have ended by CommandComplete, and nothing is left to be done. */
 static pg_attribute_always_inline int
 put_ready(char type, const char *body, size_t length)
 {
+	PfsSession *session = pfs_pg_session();
 	PfsTicks	now = pfs_pg_command.ended;
 
-	if (pfs_unlikely(pfs_session.newest != NULL || pfs_session.thread == NULL ||
-					 pfs_load_acquire(&pfs_session.arena->changes) != pfs_session.decided ||
-					 (pfs_session.wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) == 0 ||
-					 pfs_pg_wait_is_owed() || now <= pfs_pg_command.came ||
-					 (pfs_pg_command_is_query() && !pfs_answer(&pfs_session, PFS_PG_ANSWER_QUERY))))
+	if (session->newest != NULL)
+		return put_ready_committed(type, body, length);
+	if (pfs_unlikely(!may_begin_idle(session) || now <= pfs_pg_command.came))
 		return put_ready_at_last(type, body, length);
-	begin_idle(body, length, now);
+	if (pfs_unlikely(pfs_pg_command_is_query()))
+		return put_ready_queried(type, body, length);
+	begin_idle(session, body, length, now);
 	return server_putmessage(type, body, length);
 }
 

@@ -96,17 +96,6 @@ pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
 	return attach(query, desc, statement);
 }
 
-PFS_HOT void
-pfs_pg_query_end(PfsPgQuery *query)
-{
-	if (pfs_unlikely(query->relations.estate == NULL))
-		return;
-	pfs_pg_entry.queries--;
-	pfs_relations_left(&query->relations);
-	query->relations.estate = NULL;
-	pfs_pg_query_part(query);
-}
-
 static inline void
 give_back(PfsPgQuery *query)
 {

@@ -14,7 +14,7 @@
 #include "executor/instrument.h"
 #include "nodes/execnodes.h"
 #include "nodes/memnodes.h"
-#include "pg/pg_server.h"
+#include "pg/pg_hooks.h"
 #include "pg/relation/relation.h"
 
 /*
@@ -55,7 +55,16 @@ pfs_pg_query_part(PfsPgQuery *query)
 }
 
 /* Before ExecutorEnd. */
-extern void pfs_pg_query_end(PfsPgQuery *query);
+static inline void
+pfs_pg_query_end(PfsPgQuery *query)
+{
+	if (pfs_unlikely(query->relations.estate == NULL))
+		return;
+	pfs_pg_entry.queries--;
+	pfs_relations_left(&query->relations);
+	query->relations.estate = NULL;
+	pfs_pg_query_part(query);
+}
 
 extern void pfs_pg_query_gone(void *query);
 

@@ -2,14 +2,16 @@
  * pg_server.h
  *		Where the server keeps what each statement looks at.
  *
- * Side by side, in one line of memory: by the linker's table each of these addresses takes a line of its own.
+ * Side by side, in one line of memory, and a second one for what each transaction looks at: by the linker's table each of these addresses takes a line of its own.
  */
 #ifndef PFS_PG_SERVER_H
 #define PFS_PG_SERVER_H
 
 #include "pg/pg_port.h"
 
+#include "access/transam.h"
 #include "libpq/libpq.h"
+#include "pg/pg_compat.h"
 
 typedef struct PfsPgServer
 {
@@ -21,6 +23,16 @@ typedef struct PfsPgServer
 	bool		(*in_block) (void); /* IsTransactionBlock */
 	bool	   *read_only;		/* XactReadOnly */
 	int		   *isolation;		/* XactIsoLevel */
+
+	char	  **program;		/* application_name */
+	bool		(*in_transaction) (void);	/* IsTransactionState */
+	FullTransactionId (*transaction_id) (void); /* GetTopFullTransactionIdIfAny */
+	PfsPgBuffered (*buffered) (void);	/* how much of the client's input, in bytes or at all ... */
+	bool		(*is_reading) (void);	/* ... pq_is_reading_msg ... */
+	void		(*begin_reading) (void);	/* ... pq_startmsgread ... */
+	int			(*peek) (void); /* ... pq_peekbyte ... */
+	void		(*end_reading) (void);	/* ... pq_endmsgread */
+	bool	   *exiting;		/* proc_exit_inprogress */
 } PfsPgServer;
 
 /* Written when the library is loaded, by pfs_pg_backend_install; inherited by fork. */

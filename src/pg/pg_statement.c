@@ -29,28 +29,18 @@ static PFS_HOT_DATA int planned_nested = 0;
 
 /* --- states --- */
 
-static inline bool
-time_runs(PfsPgState state)
+pg_noinline void
+pfs_pg_turn_time(PfsStatement *statement, PfsTicks now)
 {
-	return state != PFS_PG_SUSPENDED && state != PFS_PG_COMPLETE;
-}
-
-PFS_HOT void
-pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now)
-{
-	if (pfs_unlikely(time_runs(state) != (statement->since != 0)))
+	now = now != 0 ? now : pfs_now();
+	if (statement->since == 0)
+		pfs_statement_resume(statement, now);
+	else
 	{
-		now = now != 0 ? now : pfs_now();
-		if (time_runs(state))
-			pfs_statement_resume(statement, now);
-		else
-		{
-			pfs_statement_pause(statement, now);
-			if (statement->record->level == 0)
-				pfs_pg_command_time_spent(statement->paused_at);
-		}
+		pfs_statement_pause(statement, now);
+		if (statement->record->level == 0)
+			pfs_pg_command_time_spent(statement->paused_at);
 	}
-	statement->host_state = (uint8) state;
 }
 
 /* Where a statement ends that ends now: one that rests has ended when it began to. */
@@ -545,21 +535,13 @@ end_any(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message
 	close_statement(statement, end);
 }
 
-/* As it began: most end in the plain way. */
-PFS_HOT void
-pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
+/* It ends in the plain way, as it began; the caller has seen that it may. */
+static pg_attribute_always_inline void
+end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, bool is_top)
 {
-	PfsSession *session = pfs_pg_session();
-	bool		is_top = session->top == statement;
 	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
 	bool		sums;
 
-	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
-					 (!is_top && statement->parent == NULL) || pfs_pg_wait_unsettled))
-	{
-		end_any(statement, end, sqlstate, message);
-		return;
-	}
 	store_rows(statement);
 	if (statement->host_query != NULL)
 		pfs_pg_query_part(statement->host_query);
@@ -572,6 +554,32 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	}
 	if (pfs_unlikely(sums))
 		pfs_statement_sum(session);
+}
+
+/* Most do so. */
+PFS_HOT void
+pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
+{
+	PfsSession *session = pfs_pg_session();
+	bool		is_top = session->top == statement;
+
+	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
+					 (!is_top && statement->parent == NULL) || pfs_pg_wait_unsettled))
+		end_any(statement, end, sqlstate, message);
+	else
+		end_plain(session, statement, end, is_top);
+}
+
+PFS_HOT bool
+pfs_pg_end_committed(PfsSession *session)
+{
+	PfsStatement *statement = session->newest;
+
+	if (pfs_unlikely(statement != session->top || statement->host_state != PFS_PG_COMMITTING ||
+					 statement->older != NULL || !pfs_statement_is_plain(session, statement)))
+		return false;
+	end_plain(session, statement, pfs_now(), true);
+	return true;
 }
 
 /* Nothing is allocated or looked up here: the memory of a portal may just be given back. */
@@ -623,8 +631,7 @@ pfs_pg_finish_top(void)
 static inline bool
 is_ending(const PfsStatement *statement)
 {
-	return (statement->host_state == PFS_PG_RUNNING || statement->host_state == PFS_PG_SUSPENDED) &&
-		!statement->host_in_call && statement->host_query == NULL;
+	return pfs_pg_is_left(statement) && statement->host_query == NULL;
 }
 
 bool
@@ -681,9 +688,7 @@ pfs_pg_forget_suspended(void)
 {
 	PFS_EACH_OPEN(&pfs_session, statement)
 	{
-		if (is_ending(statement) ||
-			(statement->host_query != NULL && statement->host_state < PFS_PG_EXECUTED &&
-			 !statement->host_in_call))
+		if (pfs_pg_is_left(statement))
 			pfs_pg_end(statement, end_of(statement), 0, NULL);
 	}
 }

@@ -37,8 +37,23 @@ typedef enum PfsPgState
 	PFS_PG_COMMITTING
 } PfsPgState;
 
+static inline bool
+pfs_pg_time_runs(PfsPgState state)
+{
+	return state != PFS_PG_SUSPENDED && state != PFS_PG_COMPLETE;
+}
+
+/* Its time ran and ceases to run, or the other way round. */
+extern void pfs_pg_turn_time(PfsStatement *statement, PfsTicks now);
+
 /* The one transition.  now: 0 = the clock is read if time begins or ceases to run. */
-extern void pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now);
+static inline void
+pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now)
+{
+	if (pfs_unlikely(pfs_pg_time_runs(state) != (statement->since != 0)))
+		pfs_pg_turn_time(statement, now);
+	statement->host_state = (uint8) state;
+}
 
 /*
  * The statement that this query, or this command, is: the one that is being planned, or a new one.
@@ -93,6 +108,12 @@ extern void pfs_pg_set_top(PfsStatement *statement);
 /* Ends a statement now, rows so far included. */
 extern void pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message);
 
+/*
+ * The same of the only one that is open, if it has waited for its implicit commit and may end in the plain way.  There is
+ * one, and no wait is unsettled.  False: nothing was done.
+ */
+extern bool pfs_pg_end_committed(PfsSession *session);
+
 /* The same, of a query that was left; safe while memory is given back. */
 extern void pfs_pg_end_orphan(PfsStatement *statement);
 
@@ -111,7 +132,24 @@ extern void pfs_pg_forget_level(int level, int sqlstate, const char *message);
 /* Subtransaction of this level was released: what it left open belongs to its parent. */
 extern void pfs_pg_merge_level(int level);
 
+/* Has it begun to be executed, and is not through, while no call of its own is on the C stack? */
+static inline bool
+pfs_pg_is_left(const PfsStatement *statement)
+{
+	return statement->host_state < PFS_PG_EXECUTED && !statement->host_in_call &&
+		statement->host_state != PFS_PG_ANALYSED;
+}
+
 /* Portals that outlived their transaction are gone. */
 extern void pfs_pg_forget_suspended(void);
+
+/* May there be any?  Most often only the statement is open that is committed. */
+static inline bool
+pfs_pg_any_left(const PfsSession *session)
+{
+	const PfsStatement *newest = session->newest;
+
+	return newest != NULL && (newest->older != NULL || pfs_pg_is_left(newest));
+}
 
 #endif							/* PFS_PG_STATEMENT_H */

@@ -77,24 +77,25 @@ pfs_pg_utility_id(const char *source, int location, int length, uint64 server_id
 static void
 count_savepoints(const TransactionStmt *stmt)
 {
-	PfsTransactionEvent *event = pfs_session.transaction.event;
+	PfsTransactionRecord *event;
 
 	if (!pfs_session.transaction.open)
 		return;
+	event = pfs_session.transaction.event;
 	switch (stmt->kind)
 	{
 		case TRANS_STMT_SAVEPOINT:
-			event->savepoints++;
+			pfs_transaction_more(event)->savepoints++;
 			break;
 		case TRANS_STMT_ROLLBACK_TO:
-			event->rollbacks_to_savepoint++;
+			pfs_transaction_more(event)->rollbacks_to_savepoint++;
 			break;
 		case TRANS_STMT_RELEASE:
-			event->releases_of_savepoint++;
+			pfs_transaction_more(event)->releases_of_savepoint++;
 			break;
 		case TRANS_STMT_PREPARE:
-			memcpy(event->gid, stmt->gid, Min(strlen(stmt->gid), (size_t) PFS_GID_LENGTH));
-			event->gid_length = (uint32) Min(strlen(stmt->gid), (size_t) PFS_GID_LENGTH);
+			memcpy(pfs_transaction_more(event)->gid, stmt->gid, Min(strlen(stmt->gid), (size_t) PFS_GID_LENGTH));
+			event->gid_length = Min(strlen(stmt->gid), (size_t) PFS_GID_LENGTH);
 			break;
 		default:
 			break;

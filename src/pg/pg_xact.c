@@ -41,53 +41,58 @@ id_of_process(uint32_t slot, uint32_t pid)
 		EpochFromFullTransactionId(next) - (id > XidFromFullTransactionId(next)), id));
 }
 
-void
-pfs_pg_transaction_refresh(void)
+static pg_attribute_always_inline void
+refresh(PfsTransactionRecord *event)
 {
-	PfsTransactionEvent *event = pfs_session.transaction.event;
-
-	if (!pfs_session.transaction.open)
-		return;
-	pfs_store(&event->trx_id, U64FromFullTransactionId(GetTopFullTransactionIdIfAny()));
+	pfs_store(&event->trx_id, U64FromFullTransactionId(pfs_pg_server.transaction_id()));
 	pfs_store(&event->read_only, (uint8) *pfs_pg_server.read_only);
 	pfs_store(&event->isolation, (uint8) *pfs_pg_server.isolation);
 	pfs_store(&event->autocommit, (uint8) !pfs_pg_server.in_block());
 }
 
+void
+pfs_pg_transaction_refresh(void)
+{
+	if (pfs_session.transaction.open)
+		refresh(pfs_session.transaction.event);
+}
+
 PFS_HOT void
 pfs_pg_transaction_begin(PfsTicks start)
 {
-	if (pfs_session.transaction.open || !IsTransactionState() ||
-		!pfs_wants(&pfs_session, PFS_GATE_TRANSACTIONS))
+	PfsSession *session = pfs_pg_session();
+	PfsTransactionRecord *event;
+
+	if (pfs_unlikely(session->transaction.open || session->thread == NULL || !pfs_pg_server.in_transaction()))
+		return;
+	event = pfs_transaction_open(session, start);
+	if (pfs_unlikely(event == NULL))
 		return;
 	pfs_pg_refresh_program();
-	pfs_transaction_open(&pfs_session, start);
-	pfs_store(&pfs_session.transaction.event->read_only, (uint8) *pfs_pg_server.read_only);
-	pfs_store(&pfs_session.transaction.event->isolation, (uint8) *pfs_pg_server.isolation);
-}
-
-static void
-end_transaction(PfsTransactionState outcome, PfsTicks now)
-{
-	if (!pfs_session.transaction.open)
-		return;
-	pfs_pg_transaction_refresh();
-	pfs_transaction_close(&pfs_session, outcome, now);
+	pfs_store(&event->read_only, (uint8) *pfs_pg_server.read_only);
+	pfs_store(&event->isolation, (uint8) *pfs_pg_server.isolation);
 }
 
 /* The commit of a statement that is complete is worked on. */
+static PFS_COLD void
+before_any_commit(XactEvent event)
+{
+	PfsStatement *statement = pfs_pg_committing();
+
+	if (pfs_dropped_any || !pfs_pg_has_client)
+		pfs_dropped_transaction(event);
+	if (statement != NULL)
+		pfs_pg_commit_begins(statement);
+}
+
+/* Most often it is so already, or there is none. */
 static inline void
 before_commit(XactEvent event)
 {
-	PfsStatement *statement;
+	const PfsStatement *top = pfs_session.top;
 
-	if (pfs_unlikely(pfs_dropped_any || !pfs_pg_has_client))
-		pfs_dropped_transaction(event);
-	if (pfs_unlikely(pfs_session.thread == NULL || IsParallelWorker()))
-		return;
-	statement = pfs_pg_committing();
-	if (statement != NULL)
-		pfs_pg_commit_begins(statement);
+	if (pfs_unlikely(pfs_dropped_any || !pfs_pg_has_client || (top != NULL && top->host_state == PFS_PG_COMPLETE)))
+		before_any_commit(event);
 }
 
 static inline PfsTransactionState
@@ -97,54 +102,68 @@ outcome_of(XactEvent event)
 		: event == XACT_EVENT_ABORT ? PFS_TRANSACTION_ROLLED_BACK : PFS_TRANSACTION_PREPARED;
 }
 
+/* What is rare of the end of a transaction.  False: nothing is recorded here. */
+static PFS_COLD bool
+settle(XactEvent event)
+{
+	if (event == XACT_EVENT_ABORT)
+		pfs_pg_protocol_back();
+	if (pfs_dropped_any || *pfs_pg_server.exiting)
+		pfs_dropped_transaction(event);
+	pfs_relations_forget(1);
+	if (pfs_session.thread == NULL || IsParallelWorker())
+		return false;
+	if (event == XACT_EVENT_ABORT)
+		pfs_pg_routine_forget(1);	/* their statements may have ended by the ErrorResponse */
+	pfs_pg_forget_suspended();
+	/* else it is a procedure's ROLLBACK, or the client is told */
+	if (event == XACT_EVENT_ABORT && !pfs_pg_has_client && pfs_pg_error_is_raised())
+		pfs_pg_forget_level(1, 0, NULL);
+	return true;
+}
+
 /* Committed, rolled back or prepared. */
 static PFS_HOT pg_noinline void
 after_end(XactEvent event)
 {
-	PfsTicks	now;
+	PfsSession *session = pfs_pg_session();
 
-	if (pfs_unlikely(event == XACT_EVENT_ABORT))
-		pfs_pg_protocol_back();
 	pfs_pg_nest_level = 1;
-	if (pfs_unlikely(pfs_dropped_any || proc_exit_inprogress))
-		pfs_dropped_transaction(event);
-	pfs_relations_forget(1);
-	if (pfs_unlikely(pfs_session.thread == NULL || IsParallelWorker()))
-		return;
+	if (pfs_unlikely(event != XACT_EVENT_COMMIT || pfs_dropped_any || *pfs_pg_server.exiting ||
+					 session->thread == NULL || !session->may_be_plain || pfs_pg_any_left(session)))
+	{
+		if (!settle(event))
+			return;
+	}
+	else
+		pfs_relations_forget(1);
 	pfs_pg_command.block = false;
-	if (pfs_unlikely(event == XACT_EVENT_ABORT))
-		pfs_pg_routine_forget(1);	/* their statements may have ended by the ErrorResponse */
-	if (pfs_session.newest == NULL && !pfs_session.transaction.open)
+	if (pfs_unlikely(!session->transaction.open))
 		return;
-	now = pfs_now();
-	pfs_pg_forget_suspended();
-	/* else it is a procedure's ROLLBACK, or the client is told */
-	if (pfs_unlikely(event == XACT_EVENT_ABORT) && !pfs_pg_has_client && pfs_pg_error_is_raised())
-		pfs_pg_forget_level(1, 0, NULL);
-	end_transaction(outcome_of(event), now);
+	refresh(session->transaction.event);
+	pfs_transaction_close(session, outcome_of(event), pfs_now());
+}
+
+static PFS_COLD void
+other_event(XactEvent event)
+{
+	if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		after_end(event);
+	else if (event == XACT_EVENT_PRE_PREPARE)
+		before_commit(event);
+	else if (event == XACT_EVENT_PARALLEL_COMMIT || event == XACT_EVENT_PARALLEL_ABORT)
+		pfs_relations_forget(1);
 }
 
 static PFS_HOT void
 pfs_xact_callback(XactEvent event, void *arg)
 {
-	switch (event)
-	{
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PRE_PREPARE:
-			before_commit(event);
-			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PREPARE:
-			after_end(event);
-			break;
-		case XACT_EVENT_PARALLEL_COMMIT:
-		case XACT_EVENT_PARALLEL_ABORT:
-			pfs_relations_forget(1);
-			break;
-		default:
-			break;
-	}
+	if (event == XACT_EVENT_COMMIT)
+		after_end(event);
+	else if (event == XACT_EVENT_PRE_COMMIT)
+		before_commit(event);
+	else
+		other_event(event);
 }
 
 /* An exception handler, or ROLLBACK TO, undoes what happened since its level began. */

@@ -15,7 +15,7 @@ test_life(void)
 {
 	PfsArena *arena = fixture_arena(NULL);
 	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
-	PfsTransactionEvent *event;
+	PfsTransactionRecord *event;
 	Rows *rows;
 
 	pfs_transaction_open(session, 100);
@@ -26,7 +26,7 @@ test_life(void)
 	ok(row_text(rows, 0, "xa_state") == NULL && row_text(rows, 0, "trx_id") == NULL, "no ids yet");
 	rows_free(rows);
 	event->trx_id = 4242;
-	event->savepoints = 3;
+	pfs_transaction_more(event)->savepoints = 3;
 	event->rollbacks_to_savepoint = 2;
 	event->releases_of_savepoint = 1;
 	event->autocommit = 0;
@@ -76,7 +76,7 @@ test_switches(void)
 	is_u64(table_sum(arena, GLOBAL, "sum_timer_wait"), 5, "untimed adds no time");
 	is_u64(table_sum(arena, HISTORY, "timer_start"), 0, "and shows none");
 	is_u64(table_count(arena, HISTORY_LONG), 1, "history_long");
-	pfs_store(&session->thread->history, 0);
+	pfs_thread_keep_history(arena, session->thread, false);
 	fixture_transaction(session, false, 5);
 	is_u64(table_count(arena, HISTORY_LONG) + table_count(arena, HISTORY), 2,
 		   "no histories of a thread without");

@@ -8,7 +8,7 @@
 #include "pg/relation/times.h"
 
 /* First epoch that can begin in the present transaction. */
-static uint32 transaction_epoch = 1;
+static PFS_HOT_DATA uint32 transaction_epoch = 1;
 
 /*
  * Indexes that were met by routing: whether the server has handed their counters over since cannot be told later,
