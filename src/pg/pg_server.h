@@ -2,7 +2,8 @@
  * pg_server.h
  *		Where the server keeps what each statement looks at.
  *
- * Side by side, in one line of memory, and a second one for what each transaction looks at: by the linker's table each of these addresses takes a line of its own.
+ * Side by side, in one line of memory, and a second one for what each transaction looks at: by the linker's table
+ * each of these addresses takes a line of its own.
  */
 #ifndef PFS_PG_SERVER_H
 #define PFS_PG_SERVER_H
