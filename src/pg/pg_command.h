@@ -43,6 +43,7 @@ typedef struct PfsPgCommand
 	bool		answered;		/* a simple query was, or it failed */
 	bool		waits;			/* between Bind and Execute the server waits for its client */
 	bool		analysed;		/* pfs_pg_analysed is what has not begun yet */
+	bool		chains;			/* the block is to be ended, and another one begun */
 } PfsPgCommand;
 
 extern PfsPgCommand pfs_pg_command;

@@ -234,6 +234,7 @@ put_other(char type, const char *body, size_t length)
 			portal_suspended();
 			break;
 		case 'E':				/* ErrorResponse */
+			pfs_pg_command.chains = false;
 			pfs_pg_error_message(body, length, false);
 			break;
 		case 'N':				/* NoticeResponse */

@@ -102,11 +102,14 @@ count_savepoints(const TransactionStmt *stmt)
 	}
 }
 
-/* Is a transaction block begun by this, or begun again? */
-static bool
-begins_block(const TransactionStmt *stmt)
+/* Has this begun a transaction block, or will another one follow the one that it ends? */
+static void
+note_block(bool begins, bool chains)
 {
-	return stmt->kind == TRANS_STMT_BEGIN || stmt->kind == TRANS_STMT_START || stmt->chain;
+	if (begins || chains)
+		pfs_pg_command.block = true;
+	if (chains)
+		pfs_pg_command.chains = true;
 }
 
 static PfsStatement *
@@ -192,7 +195,8 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		((CopyStmt *) pstmt->utilityStmt)->is_from;
 	NodeTag		command = nodeTag(pstmt->utilityStmt);
 	uint64		statement_id = 0;
-	bool		chains_block = false;
+	bool		begins = false;
+	bool		chains = false;
 	PfsRelations *copy;
 	bool		ends_prepared;
 	QueryCompletion own_qc;
@@ -206,8 +210,11 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		statement = begin_and_enter(pstmt, queryString);
 		if (IsA(pstmt->utilityStmt, TransactionStmt))
 		{
-			count_savepoints((TransactionStmt *) pstmt->utilityStmt);
-			chains_block = begins_block((TransactionStmt *) pstmt->utilityStmt);
+			const TransactionStmt *stmt = (TransactionStmt *) pstmt->utilityStmt;
+
+			count_savepoints(stmt);
+			begins = stmt->kind == TRANS_STMT_BEGIN || stmt->kind == TRANS_STMT_START;
+			chains = stmt->chain;
 		}
 	}
 	if (statement != NULL)
@@ -233,8 +240,7 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		guarded = true;
 	}
 	pfs_pg_entry.ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
-	if (chains_block)
-		pfs_pg_command.block = true;
+	note_block(begins, chains);
 	/* pstmt may be gone now: a procedure that ended its transaction freed it; the statement, too */
 	if (guarded)
 		pfs_pg_error_unguard(&guard);

@@ -137,7 +137,8 @@ after_end(XactEvent event)
 	}
 	else
 		pfs_relations_forget(1);
-	pfs_pg_command.block = false;
+	pfs_pg_command.block = pfs_pg_command.chains;
+	pfs_pg_command.chains = false;
 	if (pfs_unlikely(!session->transaction.open))
 		return;
 	refresh(session->transaction.event);

@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 from conftest import with_library
-from helpers import PS_PER_S, rows, wait_for_state, wait_gone
+from helpers import PS_PER_S, one, rows, wait_for_state, wait_gone
 from statement_helpers import (
     PAUSE_S,
     ROUNDING_PS,
@@ -345,6 +345,29 @@ def test_explicit_commit(raw: Speaker, observer: Any, extended: bool) -> None:
     assert transaction.timer_wait >= (3 * PAUSE_S + SLEEP_S + LATE_S) * PS_PER_S
     assert books.opened <= transaction.timer_start <= begin.timer_end
     assert insert.timer_end <= transaction.timer_end <= commit.timer_end
+
+
+@pytest.mark.parametrize("end", ["COMMIT AND CHAIN", "ROLLBACK AND CHAIN"])
+def test_chained_block(raw: Speaker, observer: Any, end: str) -> None:
+    """In a block a statement has ended when the client is told so; else it waits for its commit."""
+
+    def ended() -> int:
+        return one(
+            observer,
+            "SELECT count(*) FROM performance_schema.events_statements_history "
+            "WHERE thread_id = %s AND sql_text = 'SELECT 1 AS told'",
+            raw.thread_id,
+        )  # fmt: skip
+
+    told = []
+    for sql in ("BEGIN", end, end, "COMMIT"):
+        raw.extended(sql)
+        before = ended()
+        raw.prepare("SELECT 1 AS told").flush("C")
+        told.append(ended() - before)
+        raw.sync()
+        assert ended() - before == 1
+    assert told == [1, 1, 1, 0]
 
 
 @pytest.mark.parametrize("block", [False, True], ids=["alone", "in a block"])
