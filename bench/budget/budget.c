@@ -404,7 +404,22 @@ move_aside(Thread *thread, uint32 depth)
 
 	memcpy(place, C.record, sizeof(*place));
 	C.record = place;
+	C.facts.complete = MOVED;
 	fence();
+}
+
+/* It ends: its place is the next one of the ring again. */
+static COLD void
+bring_back(void)
+{
+	Thread	   *thread = S.thread;
+	Record	   *place = &thread->ring[(thread->ended + 1) % RING];
+
+	if (C.facts.complete != MOVED)
+		return;
+	memcpy(place, C.record, sizeof(*place));
+	C.record = place;
+	C.facts.complete = 0;
 }
 
 INLINE void
@@ -413,7 +428,7 @@ push(void)
 	Thread	   *thread = S.thread;
 	uint32		depth = S.flags.depth;
 
-	if (unlikely(C.record - thread->ring < RING))
+	if (unlikely(C.facts.complete != MOVED))
 		move_aside(thread, depth);
 	saved[depth - 1] = C;
 	any_saved[depth - 1] = any_query;
@@ -458,7 +473,7 @@ begin_any(const PlannedStmt *plan, uint32 class, const char *source)
 		t->facts.skip = 200;
 	if (S.flags.depth > 0 && !S.flags.stage)
 	{
-		if (C.facts.complete)
+		if (C.facts.complete == COMPLETE)
 			close_any(completed_at);
 		else
 			rest(C.query != NULL ? C.query : any_query);
@@ -797,10 +812,8 @@ collect(PlanState *node, void *arg)
 		relation = ((IndexScanState *) node)->iss_RelationDesc, index = true;
 	else if (IsA(node, IndexOnlyScanState))
 		relation = ((IndexOnlyScanState *) node)->ioss_RelationDesc, index = true;
-	else if (IsA(node, BitmapIndexScanState))
-		relation = ((BitmapIndexScanState *) node)->biss_RelationDesc, index = true;
-	else if (IsA(node, SeqScanState))
-		relation = ((SeqScanState *) node)->ss.ss_currentRelation;
+	else if (IsA(node, SeqScanState) || IsA(node, BitmapHeapScanState))
+		relation = ((ScanState *) node)->ss_currentRelation;
 	else if (IsA(node, ModifyTableState))
 		relation = ((ModifyTableState *) node)->resultRelInfo->ri_RelationDesc;
 	for (int i = 0; relation != NULL && i < parts->n; i++)
@@ -1049,13 +1062,7 @@ close_any(uint64 now)
 
 	if (*H.temporary != H.temporary_seen)
 		note_temporary();
-	if (C.record - S.thread->ring >= RING || C.record < S.thread->ring)
-	{
-		Record	   *place = &S.thread->ring[(S.thread->ended + 1) % RING];
-
-		memcpy(place, C.record, sizeof(*place));
-		C.record = place;
-	}
+	bring_back();
 	sums = close_here(now);
 	S.flags.odd &= ~1;
 	if (S.flags.depth > 1)
@@ -1081,7 +1088,7 @@ close_nested(uint64 now)
 {
 	bool		sums;
 
-	if (unlikely(*H.temporary != H.temporary_seen || S.flags.odd || C.record - S.thread->ring >= RING || CHANGED()))
+	if (unlikely(*H.temporary != H.temporary_seen || S.flags.odd || C.facts.complete != 0 || CHANGED()))
 	{
 		close_any(now);
 		return;
@@ -1207,11 +1214,12 @@ field(const char *body, size_t length, char type)
 static COLD void
 complete_any(uint64 now)
 {
-	if (S.thread == NULL || S.flags.depth != 1 || S.flags.stage || C.facts.complete)
+	if (S.thread == NULL || S.flags.depth != 1 || S.flags.stage || C.facts.complete == COMPLETE)
 		return;
+	bring_back();
 	if (S.flags.extended && !S.flags.block && !S.flags.spare)
 	{
-		C.facts.complete = 1;
+		C.facts.complete = COMPLETE;
 		completed_at = now;
 		C.query = NULL;
 	}
@@ -1243,7 +1251,7 @@ put_complete(char type, const char *body, size_t length)
 	else
 	{
 		/* it waits for its commit: at ReadyForQuery, unless data is received until then */
-		C.facts.complete = 1;
+		C.facts.complete = COMPLETE;
 		C.query = NULL;
 		completed_at = now;
 	}
@@ -1264,7 +1272,7 @@ static COLD AS_IT_IS int
 put_ready_any(char type, const char *body, size_t length)
 {
 	while (S.thread != NULL && S.flags.depth > 0)
-		close_any(C.facts.complete ? completed_at : tick());
+		close_any(C.facts.complete == COMPLETE ? completed_at : tick());
 	decide();
 	if (S.thread != NULL && (arena->gate & WANT_DEFAULT) != 0)
 	{
@@ -1280,7 +1288,7 @@ put_ready_any(char type, const char *body, size_t length)
 static HOT AS_IT_IS int
 put_committed(char type, const char *body, size_t length)
 {
-	if (unlikely(S.flags.depth != 1 || !C.facts.complete || CHANGED()))
+	if (unlikely(S.flags.depth != 1 || C.facts.complete != COMPLETE || CHANGED()))
 		return put_ready_any(type, body, length);
 	close_plain(tick());
 	begin_idle(body, S.came);
@@ -1360,7 +1368,7 @@ command_came_otherwise(uint64 now)
 
 	if (thread == NULL || S.flags.stage)
 		return;
-	if (S.flags.depth == 1 && C.facts.complete)
+	if (S.flags.depth == 1 && C.facts.complete == COMPLETE)
 	{
 		/* it rested since it was complete; what commits it is its own */
 		C.spent += completed_at - C.since;

@@ -225,6 +225,9 @@ typedef struct WaitCell
 	uint64		bytes[2];
 } WaitCell;
 
+/* The client was told so, the commit is to come; it has moved out of the ring, see push. */
+enum {COMPLETE = 1, MOVED};
+
 enum {ACTIVE = 1, IDLE, IDLE_IN_TRANSACTION};
 enum {ANSWER_BIND, ANSWER_DESCRIBE, ANSWER_EXECUTE, ANSWER_QUERY, ANSWERS};
 
@@ -302,7 +305,7 @@ typedef union Facts
 		uint8		brief;
 		uint8		hops;		/* nodes above the scan */
 		uint8		skip;		/* executions until one is timed */
-		uint8		complete;	/* of a statement: the client was told so */
+		uint8		complete;	/* of a statement: COMPLETE, MOVED */
 	};
 	uint64		word;
 } Facts;

@@ -85,7 +85,7 @@ read_thread(const Thread *thread, Sums *sums, uint64 *least, uint64 *most)
 			continue;
 		}
 		for (uint32 k = 0; k < n; k++)
-			if (records[k].block.digest == (uint32) cell.digest && records[k].block.used == (uint32) (cell.kind >> 32) &&
+			if (records[k].block.digest == (uint32) cell.digest && (records[k].block.used & ~(FAILED | RARE)) == (uint32) (cell.kind >> 32) &&
 				records[k].block.epoch == (uint32) cell.kind && first + k > cell.last)
 			{
 				cell.timer.count++;
@@ -267,4 +267,29 @@ budget_set(PG_FUNCTION_ARGS)
 		arena->gate = gate;
 	__atomic_fetch_add(&arena->changes, gate >= 0 ? 1 : UINT64CONST(0x100000000), __ATOMIC_ACQ_REL);
 	PG_RETURN_VOID();
+}
+
+/* Waits by name and by file: by thread. */
+PG_FUNCTION_INFO_V1(budget_waits);
+Datum
+budget_waits(PG_FUNCTION_ARGS)
+{
+	StringInfoData out;
+
+	initStringInfo(&out);
+	for (int i = 0; i < THREADS; i++)
+	{
+		const Thread *thread = &arena->thread[i];
+
+		for (int k = 0; thread->event_id != 0 && k < WAIT_CELLS; k++)
+		{
+			WaitCell	cell;
+
+			if (thread->wait_cell[k].last == 0 || !copy_checked(&cell, &thread->wait_cell[k], sizeof(cell), &thread->wait_cell[k].seq))
+				continue;
+			appendStringInfo(&out, "thread %u wait %d: %lu reads %lu writes %lu others, %lu + %lu bytes\n", thread->id, k, cell.part[0].count,
+							 cell.part[1].count, cell.part[2].count, cell.bytes[0], cell.bytes[1]);
+		}
+	}
+	PG_RETURN_TEXT_P(cstring_to_text(out.data));
 }
