@@ -717,6 +717,8 @@ end_change(Run *run)
 
 	read_changes(status_of(run->table), now);
 	C.changed += now[what] - run->base[what];
+	if (PART_WAITS && unlikely(waits_shown) && now[what] != run->base[what])
+		waits_show_rows(C.facts.table, what, now[what] - run->base[what]);
 	for (int i = 1; i < 4; i++)
 		if (unlikely(i != what && now[i] != run->base[i]))
 			add_rows(RelationGetRelid(run->table), i, now[i] - run->base[i]);
@@ -734,6 +736,8 @@ end_relations(Run *run)
 		uint64		fetched = status_of(run->index)->counts.tuples_fetched - run->fetched;
 
 		C.examined += fetched;
+		if (PART_WAITS && unlikely(waits_shown) && fetched != 0)
+			waits_show_rows(C.facts.index, 0, fetched);
 		if (unlikely(run->outer != NULL))
 			hide_from_outer(run, fetched, NULL);
 	}
@@ -1649,7 +1653,10 @@ decide(void)
 	if (changes == S.plain && !fresh)
 		return;
 	if ((uint32) (changes >> 32) != (uint32) (S.plain >> 32) && S.plain != 0)
+	{
 		sum_journal();			/* what ended before the TRUNCATE */
+		waits_sum();
+	}
 	S.plain = (arena->gate & WANT_DEFAULT) == WANT_DEFAULT ? changes : 0;
 	S.key++;
 	waits_decide();

@@ -60,7 +60,7 @@ enum
 {
 	THREADS = 128, RING = 64, UNSUMMED = 32, DEPTH = 16, CELLS = 64, OBJECTS = 64, TEXTS = 65536, TEXT_LENGTH = 1024,
 	DIGESTS = 1024, BUCKETS = 550, CELL_BUCKETS = 64, TEMPLATES = 128, WAITS_RING = 64, WAIT_CELLS = 128, FILES = 64,
-	LONG_WAITS = 16384, LONG_STATEMENTS = 8192
+	BLOCK = 32, LONG_WAITS = 512, LONG_STATEMENTS = 512, LONG_TEXTS = 1 << 20
 };
 
 /* Switches. */
@@ -207,11 +207,12 @@ typedef struct Wait
 	uint64		end_event_id;
 	uint64		nesting;
 	int64		bytes;
-	uint64		object;
+	uint32		object;			/* row of a file or table, descriptor of a socket */
+	uint32		digest;			/* of the statement that is charged; 0 = none */
 	uint32		epoch;
 	uint16		wait;
-	uint8		operation;
-	uint8		kinds;
+	uint8		part;			/* read, write, other; or operation of a table */
+	uint8		kinds;			/* of the object, what "nesting" is */
 } Wait;
 
 StaticAssertDecl(sizeof(Transaction) == 64 && sizeof(Wait) == 64, "a line");
@@ -264,7 +265,9 @@ typedef struct Thread
 	LINE Timer	by_transaction[2];	/* read write, read only */
 	LINE WaitCell idle_cell;
 	LINE Object object[OBJECTS];
-	LINE Wait	wait[WAITS_RING + 8];
+	LINE uint64 wait_open;		/* event id of the one that lasts, at the head of the ring; 0 = none */
+	LINE Wait	wait[WAITS_RING + 8];	/* behind the ring: idle time */
+	LINE struct {uint64 key; Timer timer;} digest_wait[64];
 	LINE WaitCell wait_cell[WAIT_CELLS];
 	LINE WaitCell file_cell[FILES];
 	char		text[TEXTS];
@@ -287,8 +290,10 @@ typedef struct Arena
 	Thread		thread[THREADS];
 	LINE uint64 long_wait_next;
 	LINE uint64 long_statement_next;
-	LINE struct {Wait wait; uint64 thread; uint64 number; uint64 spare[6];} long_wait[LONG_WAITS];
-	LINE struct {Record record; uint64 thread; uint64 number; uint64 spare[6];} long_statement[LONG_STATEMENTS];
+	uint64		long_text_next;
+	LINE struct {uint64 number; uint64 thread; uint64 rows; uint64 spare[5]; Wait row[BLOCK];} long_wait[LONG_WAITS];
+	LINE struct {uint64 number; uint64 thread; uint64 rows; uint64 spare[5]; Record row[BLOCK];} long_statement[LONG_STATEMENTS];
+	char		long_text[LONG_TEXTS];
 } Arena;
 
 /* --- private --- */
@@ -464,6 +469,8 @@ extern void buckets_init(void);
 extern uint16 find_cell(const Record *record);
 
 /* waits.c */
+extern bool waits_shown;
+extern void waits_show_rows(uint16 object, unsigned operation, uint64 rows);
 extern void waits_install(void);
 extern void waits_attach(void);
 extern void waits_decide(void);

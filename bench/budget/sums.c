@@ -133,18 +133,54 @@ add_rare(Cell *cell, const Record *record, const Rare *rare)
 	cell->rare[2] += rare->warnings;
 }
 
-static COLD void
-keep_long(const Record *record, uint64 number)
+/* Texts that the long history has, by where they stand in the thread's ring. */
+static struct
 {
-	uint64		at = __atomic_fetch_add(&arena->long_statement_next, 1, __ATOMIC_RELAXED);
-	__typeof__(arena->long_statement[0]) *to = &arena->long_statement[at % LONG_STATEMENTS];
+	uint32		from,
+				at;
+}			known_texts[64];
 
-	to->number = 0;
+static COLD uint32
+keep_text(const Record *record)
+{
+	uint64		at = __atomic_fetch_add(&arena->long_text_next, record->block.text_length, __ATOMIC_RELAXED);
+
+	for (uint32 i = 0; i < record->block.text_length; i++)
+		arena->long_text[(at + i) % LONG_TEXTS] = S.thread->text[(record->block.text + i) % TEXTS];
+	known_texts[record->block.cell % 64].from = record->block.text;
+	known_texts[record->block.cell % 64].at = (uint32) at;
+	return (uint32) at;
+}
+
+static uint64 long_block,
+			long_rows = BLOCK;
+
+/* To the long history, of which a block is this thread's. */
+static HOT pg_noinline void
+keep_long(const Record *record)
+{
+	__typeof__(arena->long_statement[0]) *block;
+	Record	   *row;
+
+	if (unlikely(long_rows == BLOCK))
+	{
+		long_block = __atomic_fetch_add(&arena->long_statement_next, 1, __ATOMIC_RELAXED);
+		block = &arena->long_statement[long_block % LONG_STATEMENTS];
+		block->number = 0;
+		fence();
+		block->thread = S.thread->id;
+		block->rows = 0;
+		fence();
+		block->number = long_block + 1;
+		long_rows = 0;
+	}
+	block = &arena->long_statement[long_block % LONG_STATEMENTS];
+	row = &block->row[long_rows];
+	*row = *record;
+	row->block.text = likely(known_texts[record->block.cell % 64].from == record->block.text)
+		? known_texts[record->block.cell % 64].at : keep_text(record);
 	fence();
-	to->record = *record;
-	to->thread = S.thread->id;
-	fence();
-	to->number = at + 1;
+	block->rows = ++long_rows;
 }
 
 static COLD void
@@ -191,8 +227,6 @@ sum_journal(void)
 
 	if (PART_TRANSACTIONS && thread->transactions_summed != thread->transactions)
 		sum_transactions(thread);
-	if (PART_WAITS || PART_FILES)
-		waits_sum();
 	N.sum_at = ended + UNSUMMED;
 	if (number == ended)
 		return;
@@ -237,7 +271,7 @@ sum_journal(void)
 			if (record->block.used & (FAILED | RARE))
 				add_rare(cell, record, &thread->rare[number % RING]);
 			if (record->block.used & LONG_HISTORY)
-				keep_long(record, number);
+				keep_long(record);
 		}
 		if (PART_IDLE && record->idle != 0)
 			timer_add(&thread->idle_cell.part[0], record->idle - 1);
