@@ -362,7 +362,7 @@ transaction_close(XactEvent event, uint64 now)
 	thread->open_transaction = 0;
 	store_release(&thread->transactions, thread->transactions + 1);
 	S.transaction = 0;
-	if (unlikely(thread->transactions - thread->transactions_summed >= UNSUMMED))
+	if (now_and_then(thread->transactions - thread->transactions_summed >= UNSUMMED))
 		sum_journal();
 }
 
@@ -1016,7 +1016,7 @@ close_here(uint64 now)
 	thread->idle = 0;
 	thread->open = 0;
 	store_release(&thread->ended, number);
-	return PART_SUMS && unlikely(number == N.sum_at);
+	return PART_SUMS && now_and_then(number == N.sum_at);
 }
 
 /* The record is published: the statement around it is the innermost one again. */
@@ -1040,7 +1040,7 @@ close_plain(uint64 now)
 	C.query = NULL;
 	S.flags.depth = 0;
 	S.came = now;
-	if (sums)
+	if (now_and_then(sums))
 		sum_journal();
 }
 
@@ -1083,7 +1083,7 @@ close_any(uint64 now)
 		S.flags.stage = 0;
 		S.came = now;
 	}
-	if (sums)
+	if (now_and_then(sums))
 		sum_journal();
 }
 
@@ -1099,7 +1099,7 @@ close_nested(uint64 now)
 	}
 	sums = close_here(now);
 	pop();
-	if (sums)
+	if (now_and_then(sums))
 		sum_journal();
 }
 

@@ -53,6 +53,9 @@
 #define COLD __attribute__((cold, noinline))
 #define INLINE static inline __attribute__((always_inline))
 
+/* Seldom, but what it leads to is hot: else the compiler makes it small instead of fast, and puts it elsewhere. */
+#define now_and_then(x) __builtin_expect_with_probability(!!(x), 0, 0.95)
+
 #define store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 

@@ -165,7 +165,7 @@ row_end(Wait *row, int64 bytes, bool shown)
 		thread->wait_open = 0;
 	}
 	store_release(&thread->waits, number);
-	if (unlikely(number == W.sum_at))
+	if (now_and_then(number == W.sum_at))
 		sum_waits();
 }
 
@@ -196,7 +196,7 @@ waits_show_rows(uint16 object, unsigned operation, uint64 rows)
 	fence();
 	row->event_id = id;
 	store_release(&thread->waits, number);
-	if (unlikely(number == W.sum_at))
+	if (now_and_then(number == W.sum_at))
 		sum_waits();
 }
 
@@ -374,7 +374,7 @@ end_idle(void)
 	thread->wait[number % WAITS_RING] = *idle;
 	store_release(&thread->waits, number);
 	W.idle = false;
-	if (unlikely(number == W.sum_at))
+	if (now_and_then(number == W.sum_at))
 		sum_waits();
 }
 
