@@ -61,8 +61,6 @@ static Current saved[DEPTH];	/* of the statements around C */
 static const void *any_query;	/* C's, if that does not run in the short way */
 static const void *any_saved[DEPTH];
 static Template templates[TEMPLATES];
-static uint64 completed_at;		/* C.facts.complete: when the client was told */
-static int	nest_level = 1;
 static uint32 caught;			/* error that is raised, maybe caught */
 static Block analysed;			/* what the client's statement will be: for an error before it begins */
 static ProcessUtility_hook_type next_utility;
@@ -77,6 +75,9 @@ static struct
 	Record		record;
 }			resting[8];
 static int	rests;
+
+/* Parameters are handed on as they stand. */
+#define AS_IT_IS __attribute__((noinline, noclone))
 
 static void decide(void);
 static void close_any(uint64 now);
@@ -451,7 +452,7 @@ rest(const void *query)
 	resting[rests].c = C;
 	resting[rests].record = *C.record;
 	rests++;
-	S.flags.odd |= 2;
+	S.flags.odd |= ODD_RESTS;
 	S.flags.depth--;
 	S.thread->open = 0;
 	C.record = NULL;
@@ -474,7 +475,7 @@ begin_any(const PlannedStmt *plan, uint32 class, const char *source)
 	if (S.flags.depth > 0 && !S.flags.stage)
 	{
 		if (C.facts.complete == COMPLETE)
-			close_any(completed_at);
+			close_any(C.since);
 		else
 			rest(C.query != NULL ? C.query : any_query);
 	}
@@ -506,13 +507,12 @@ begin_any(const PlannedStmt *plan, uint32 class, const char *source)
 }
 
 static COLD void
-start_any(QueryDesc *q, int eflags)
+start_recorded(QueryDesc *q, int eflags)
 {
 	Record	   *record;
 	uint64		id;
 
-	if ((arena->gate & WANT_DEFAULT) == 0 ||
-		!begin_any(q->plannedstmt, q->operation, q->sourceText))
+	if (!begin_any(q->plannedstmt, q->operation, q->sourceText))
 	{
 		N.start(q, eflags);
 		return;
@@ -533,8 +533,17 @@ start_any(QueryDesc *q, int eflags)
 	else
 	{
 		any_query = q->estate;
-		S.flags.odd |= 1;
+		S.flags.odd |= ODD_ANY;
 	}
+}
+
+static AS_IT_IS void
+start_any(QueryDesc *q, int eflags)
+{
+	if ((arena->gate & WANT_DEFAULT) == 0)
+		N.start(q, eflags);
+	else
+		start_recorded(q, eflags);
 }
 
 /* Back from ExecutorStart. */
@@ -576,8 +585,8 @@ start_nested(QueryDesc *q, int eflags)
 /*
  * By far the most: the client's, of a cached plan, nothing else is open, nothing has changed.
  */
-static HOT void
-hook_start(QueryDesc *q, int eflags)
+static HOT pg_noinline void
+start_known(QueryDesc *q, int eflags)
 {
 	const PlannedStmt *plan = q->plannedstmt;
 	Template   *t = template_place(plan);
@@ -593,7 +602,7 @@ hook_start(QueryDesc *q, int eflags)
 		start_nested(q, eflags);
 		return;
 	}
-	if (unlikely(CHANGED() || t->plan != plan || t->key != S.key || (S.flags.word & NOT_TOP) != 0 ||
+	if (unlikely(t->plan != plan || t->key != S.key || (S.flags.word & NOT_TOP) != 0 ||
 				 q->instrument_options != 0 || (PART_TABLES && t->facts.skip-- == 0)))
 	{
 		start_any(q, eflags);
@@ -611,6 +620,17 @@ hook_start(QueryDesc *q, int eflags)
 	}
 	S.flags.stage = 0;
 	C.query = q->estate;
+}
+
+static HOT void
+hook_start(QueryDesc *q, int eflags)
+{
+	if (unlikely(CHANGED()))
+	{
+		start_any(q, eflags);
+		return;
+	}
+	start_known(q, eflags);
 }
 
 /* --- it runs --- */
@@ -859,7 +879,7 @@ take_parts(const Parts *parts)
 }
 
 static COLD void
-run_any(QueryDesc *q, ScanDirection direction, uint64 count)
+run_recorded(QueryDesc *q, ScanDirection direction, uint64 count)
 {
 	Run			run;
 	Parts		parts;
@@ -876,10 +896,10 @@ run_any(QueryDesc *q, ScanDirection direction, uint64 count)
 				C.facts.complete = 0;
 				any_query = q->estate;
 				S.flags.depth = 1;
-				S.flags.odd |= 1;
+				S.flags.odd |= ODD_ANY;
 				resting[i] = resting[--rests];
 				if (rests == 0)
-					S.flags.odd &= ~2;
+					S.flags.odd &= ~ODD_RESTS;
 				break;
 			}
 	}
@@ -891,7 +911,7 @@ run_any(QueryDesc *q, ScanDirection direction, uint64 count)
 	parts.n = 0;
 	run.index = run.table = NULL;
 	run.outer = S.running;
-	run.level = nest_level;
+	run.level = N.nest_level;
 	run.depth = S.flags.depth;
 	S.running = &run;
 	guard_push(&run);
@@ -908,6 +928,15 @@ run_any(QueryDesc *q, ScanDirection direction, uint64 count)
 	take_parts(&parts);
 }
 
+static AS_IT_IS void
+run_any(QueryDesc *q, ScanDirection direction, uint64 count)
+{
+	if (S.flags.odd == 0)
+		N.run(q, direction, count);
+	else
+		run_recorded(q, direction, count);
+}
+
 static HOT pg_noinline void
 run_plain(QueryDesc *q, ScanDirection direction, uint64 count)
 {
@@ -917,7 +946,7 @@ run_plain(QueryDesc *q, ScanDirection direction, uint64 count)
 	if (PART_ERRORS)
 		guard_push(&run);
 	run.outer = S.running;
-	run.level = nest_level;
+	run.level = N.nest_level;
 	run.depth = S.flags.depth;
 	S.running = &run;
 	S.flags.stage = 1;
@@ -968,7 +997,7 @@ finish(QueryDesc *q)
 	if (PART_ERRORS)
 		guard_push(&run);
 	run.outer = S.running;
-	run.level = nest_level;
+	run.level = N.nest_level;
 	run.depth = S.flags.depth;
 	run.index = run.table = NULL;
 	S.running = &run;
@@ -1068,12 +1097,12 @@ close_any(uint64 now)
 		note_temporary();
 	bring_back();
 	sums = close_here(now);
-	S.flags.odd &= ~1;
+	S.flags.odd &= ~ODD_ANY;
 	if (S.flags.depth > 1)
 	{
 		pop();
 		if (any_query != NULL)
-			S.flags.odd |= 1;
+			S.flags.odd |= ODD_ANY;
 	}
 	else
 	{
@@ -1116,7 +1145,7 @@ end_any(QueryDesc *q)
 		else
 		{
 			any_query = NULL;
-			S.flags.odd &= ~1;
+			S.flags.odd &= ~ODD_ANY;
 		}
 	}
 	for (int i = rests - 1; i >= 0; i--)
@@ -1137,7 +1166,7 @@ end_any(QueryDesc *q)
 				S.thread->lost++;
 			resting[i] = resting[--rests];
 			if (rests == 0)
-				S.flags.odd &= ~2;
+				S.flags.odd &= ~ODD_RESTS;
 		}
 }
 
@@ -1154,7 +1183,7 @@ hook_end(QueryDesc *q)
 		}
 		C.query = NULL;			/* the client will be told */
 	}
-	else if (unlikely(any_query != NULL || rests > 0))
+	else if (unlikely(S.flags.odd != 0))
 	{
 		end_any(q);
 		return;
@@ -1215,6 +1244,16 @@ field(const char *body, size_t length, char type)
 
 /* --- messages to the client --- */
 
+/* It waits for its commit: it goes on until ReadyForQuery, unless data is received until then. */
+INLINE void
+complete(uint64 now)
+{
+	C.facts.complete = COMPLETE;
+	C.query = NULL;
+	C.spent += now - C.since;
+	C.since = now;
+}
+
 static COLD void
 complete_any(uint64 now)
 {
@@ -1222,16 +1261,10 @@ complete_any(uint64 now)
 		return;
 	bring_back();
 	if (S.flags.extended && !S.flags.block && !S.flags.spare)
-	{
-		C.facts.complete = COMPLETE;
-		completed_at = now;
-		C.query = NULL;
-	}
+		complete(now);
 	else
 		close_any(now);
 }
-
-#define AS_IT_IS __attribute__((noinline, noclone))
 
 static HOT AS_IT_IS int
 put_complete(char type, const char *body, size_t length)
@@ -1253,12 +1286,7 @@ put_complete(char type, const char *body, size_t length)
 	else if (likely(flags.block) || !flags.extended || flags.spare)
 		close_plain(now);
 	else
-	{
-		/* it waits for its commit: at ReadyForQuery, unless data is received until then */
-		C.facts.complete = COMPLETE;
-		C.query = NULL;
-		completed_at = now;
-	}
+		complete(now);
 	return N.putmessage(type, body, length);
 }
 
@@ -1269,14 +1297,14 @@ begin_idle(const char *body, uint64 now)
 
 	S.flags.word = (S.flags.word & UINT64CONST(0x000000FF0000FF00)) | 1;	/* block and odd stay */
 	thread->state = body[0] == 'I' ? IDLE : IDLE_IN_TRANSACTION;
-	thread->state_since = N.idle_from = now;
+	thread->state_since = now;
 }
 
 static COLD AS_IT_IS int
 put_ready_any(char type, const char *body, size_t length)
 {
 	while (S.thread != NULL && S.flags.depth > 0)
-		close_any(C.facts.complete == COMPLETE ? completed_at : tick());
+		close_any(C.facts.complete == COMPLETE ? C.since : tick());
 	decide();
 	if (S.thread != NULL && (arena->gate & WANT_DEFAULT) != 0)
 	{
@@ -1375,8 +1403,7 @@ command_came_otherwise(uint64 now)
 	if (S.flags.depth == 1 && C.facts.complete == COMPLETE)
 	{
 		/* it rested since it was complete; what commits it is its own */
-		C.spent += completed_at - C.since;
-		C.since = completed_at = now;
+		C.since = now;
 		return;
 	}
 	if (S.flags.depth != 0)
@@ -1389,7 +1416,7 @@ command_came_otherwise(uint64 now)
 			timer_add(&thread->idle_cell.part[0], thread->idle - 1);
 			seq_end(&thread->idle_cell.seq);
 		}
-		thread->idle = now > N.idle_from ? now - N.idle_from + 1 : 1;
+		thread->idle = now > thread->state_since ? now - thread->state_since + 1 : 1;
 		S.flags.idle = 0;
 		thread->state = ACTIVE;
 		thread->state_since = now;
@@ -1484,7 +1511,7 @@ utility(PlannedStmt *plan, const char *source, bool readonly, ProcessUtilityCont
 	if (PART_ERRORS)
 		guard_push(&run);
 	run.outer = S.running;
-	run.level = nest_level;
+	run.level = N.nest_level;
 	run.depth = S.flags.depth;
 	run.index = run.table = NULL;
 	S.running = &run;
@@ -1540,7 +1567,7 @@ aborted(int level)
 		if (rests > 0)
 			S.thread->lost += rests;
 		rests = 0;
-		S.flags.odd &= ~2;
+		S.flags.odd &= ~ODD_RESTS;
 		protocol_back();
 	}
 }
@@ -1548,11 +1575,11 @@ aborted(int level)
 static HOT void
 xact_callback(XactEvent event, void *arg)
 {
-	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
+	if (unlikely(S.thread == NULL) || event > XACT_EVENT_PREPARE)
 		return;
-	if (unlikely(S.thread == NULL))
+	if (unlikely(event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE))
 		return;
-	nest_level = 1;
+	N.nest_level = 1;
 	S.flags.block = 0;
 	S.flags.spare = 1;
 	if (unlikely(event == XACT_EVENT_ABORT))
@@ -1566,7 +1593,7 @@ subxact_callback(SubXactEvent event, SubTransactionId id, SubTransactionId paren
 {
 	int			level = GetCurrentTransactionNestLevel();
 
-	nest_level = event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB ? level - 1 : level;
+	N.nest_level = event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB ? level - 1 : level;
 	if (event != SUBXACT_EVENT_ABORT_SUB || S.thread == NULL)
 		return;
 	if (caught != 0)
@@ -1616,7 +1643,7 @@ attach(void)
 	H.temporary_seen = *H.temporary;
 	on_shmem_exit(detach, (Datum) 0);
 	if (MyProcPort == NULL)
-		S.flags.odd |= 4;		/* executor calls are the ends of its statements */
+		S.flags.odd |= ODD_CLIENT;		/* executor calls are the ends of its statements */
 	else if (N.theirs == NULL)
 	{
 		N.theirs = *H.methods;
@@ -1625,6 +1652,7 @@ attach(void)
 		ours.putmessage = our_putmessage;
 		*H.methods = &ours;
 	}
+	N.nest_level = GetCurrentTransactionNestLevel();
 	S.flags.idle = 0;
 	S.came = 0;
 	waits_attach();

@@ -363,7 +363,7 @@ typedef union Flags
 	struct
 	{
 		uint8		idle;		/* no command is worked on, or it is not known when it came */
-		uint8		odd;		/* something that forbids the short way of beginning */
+		uint8		odd;		/* ODD_*: what forbids short ways */
 		uint8		stage;		/* the innermost statement's call is on the C stack */
 		uint8		depth;		/* open statements */
 		uint8		block;		/* the client has begun a transaction block */
@@ -373,6 +373,9 @@ typedef union Flags
 	};
 	uint64		word;
 } Flags;
+
+/* The innermost statement's query goes the long way; others rest; no client: ends of calls are ends of statements. */
+enum {ODD_ANY = 1, ODD_RESTS = 2, ODD_CLIENT = 4};
 
 #define NOT_TOP UINT64CONST(0xFFFFFFFF)		/* idle, odd, stage, depth */
 
@@ -410,7 +413,7 @@ typedef struct Next
 	int			(*putmessage) (char type, const char *body, size_t length);
 	const PQcommMethods *theirs;
 	uint64		sum_at;			/* number of the record at which to sum */
-	uint64		idle_from;
+	int			nest_level;		/* of the transaction */
 } Next;
 
 extern Session S;
@@ -437,6 +440,8 @@ next_number(uint64 *counter)
 	return one + 1;
 }
 
+/* The compiler forgets where a pointer comes from, and keeps it in a register. */
+#define keep(pointer) __asm__("" : "+r"(pointer))
 #define add(p, v) __asm__("add%z0 %1, %0" : "+m"(*(p)) : "er"((__typeof__(*(p))) (v)) : "cc")
 #define fence() __asm__ __volatile__("" ::: "memory")	/* stores are not reordered by x86 */
 

@@ -19,26 +19,25 @@ static uint16 bucket_guess[OCTAVES * SUB];
 static unsigned
 slot_of(uint64 wait)
 {
-	unsigned	octave;
+	unsigned	octave = 63 ^ (unsigned) __builtin_clzll(wait | SUB);
 
-	if (wait < SUB)
-		return (unsigned) wait;
-	octave = 63 ^ (unsigned) __builtin_clzll(wait);
 	return (octave - 1) * SUB + (unsigned) (wait >> (octave - 5));
 }
 
 INLINE unsigned
 bucket_of(uint64 wait)
 {
-	unsigned	octave = 63 ^ (unsigned) __builtin_clzll(wait | 1);
+	unsigned	octave = 63 ^ (unsigned) __builtin_clzll(wait | SUB);
+	const uint64 *low;
 	unsigned	bucket;
 
-	if (unlikely(wait < SUB || octave >= OCTAVES))
-		return wait < SUB ? 0 : BUCKETS - 1;
+	if (unlikely(octave >= OCTAVES))
+		return BUCKETS - 1;
 	bucket = bucket_guess[(octave - 1) * SUB + (unsigned) (wait >> (octave - 5))];
-	while (unlikely(wait >= bucket_low[bucket + 1]) && bucket < BUCKETS - 1)
-		bucket++;
-	return bucket;
+	low = &bucket_low[bucket + 1];
+	while (unlikely(wait >= *low))	/* the last limit is above all times */
+		low++;
+	return (unsigned) (low - bucket_low) - 1;
 }
 
 void
@@ -183,7 +182,7 @@ keep_long(const Record *record)
 	block->rows = ++long_rows;
 }
 
-static COLD void
+static HOT pg_noinline void
 sum_transactions(Thread *thread)
 {
 	uint64		n = thread->transactions_summed;
@@ -191,8 +190,10 @@ sum_transactions(Thread *thread)
 	while (n < thread->transactions)
 	{
 		const Transaction *x = &thread->transaction[++n % RING];
+		Timer	   *timer = &thread->by_transaction[x->read_only & 1];
 
-		timer_add(&thread->by_transaction[x->read_only], x->end > x->start ? x->end - x->start : 1);
+		keep(timer);
+		timer_add(timer, x->end > x->start ? x->end - x->start : 1);
 	}
 	store_release(&thread->transactions_summed, n);
 }
@@ -202,6 +203,7 @@ add_object(Thread *thread, Object **open, unsigned at, unsigned what, uint64 row
 {
 	Object	   *object = &thread->object[at % OBJECTS];
 
+	keep(object);
 	if (object != *open)
 	{
 		if (*open != NULL)
@@ -239,6 +241,7 @@ sum_journal(void)
 		uint64	   *place;
 
 		record = &thread->ring[++number % RING];
+		keep(record);
 		if (cell == NULL || two(&record->block.digest) != digest || two(&record->block.epoch) != kind)
 		{
 			if (cell != NULL)
@@ -248,6 +251,7 @@ sum_journal(void)
 				seq_end(&cell->seq);
 			}
 			cell = &thread->cell[record->block.cell % CELLS];
+			keep(cell);
 			digest = two(&record->block.digest);
 			kind = two(&record->block.epoch);
 			if (unlikely(cell->digest != digest || cell->kind != kind))

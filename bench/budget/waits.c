@@ -37,12 +37,12 @@ static struct
 	bool		idle;			/* a row of idle time is open */
 	uint32	   *event;			/* the server's wait event */
 	void	   *thread;			/* the process's own one */
-	uint64		sum_at;			/* number of the wait at which to sum */
-	uint64		idle_last;		/* end of its latest call */
 	ssize_t		(*recv) (int, void *, size_t, int);
-
-	LINE ssize_t (*send) (int, const void *, size_t, int);
+	ssize_t		(*send) (int, const void *, size_t, int);
 	int			(*epoll_wait) (int, struct epoll_event *, int, int);
+	uint64		sum_at;			/* number of the wait at which to sum */
+
+	LINE uint64 idle_last;		/* end of its latest call */
 	ssize_t		(*pread) (int, void *, size_t, off_t);
 	ssize_t		(*pwrite) (int, const void *, size_t, off_t);
 	ssize_t		(*preadv) (int, const struct iovec *, int, off_t);
@@ -51,7 +51,6 @@ static struct
 	ssize_t		(*write) (int, const void *, size_t);
 	int			(*fsync) (int);
 	int			(*fdatasync) (int);
-	int			(*open) (const char *, int, ...);
 	int			(*close) (int);
 	int			(*sem_wait) (sem_t *);
 }			W = {.fd = -2,.client = -2};
@@ -180,6 +179,8 @@ waits_show_rows(uint16 object, unsigned operation, uint64 rows)
 
 	if (unlikely(W.inside))
 		return;
+	W.inside = true;
+	fence();
 	row->event_id = 0;
 	fence();
 	id = next_number(&thread->event_id);
@@ -198,6 +199,7 @@ waits_show_rows(uint16 object, unsigned operation, uint64 rows)
 	store_release(&thread->waits, number);
 	if (now_and_then(number == W.sum_at))
 		sum_waits();
+	W.inside = false;
 }
 
 static COLD void
@@ -347,18 +349,20 @@ received(void)
 {
 	uint64		now = tick();
 	Thread	   *thread = S.thread;
+	uint64		since;
 
-	if (unlikely((S.flags.word & NOT_TOP) != 1 || CHANGED() || thread->idle != 0 || now < N.idle_from))
+	if (unlikely((S.flags.word & NOT_TOP) != 1 || CHANGED() || thread->idle != 0 || now < thread->state_since))
 	{
 		command_came_otherwise(now);
 		return;
 	}
+	since = thread->state_since;
 	S.flags.idle = 0;
 	W.inside = false;			/* whatever was left by a jump */
 	S.came = now;
 	thread->state = ACTIVE;
 	thread->state_since = now;
-	thread->idle = now - N.idle_from + 1;
+	thread->idle = now - since + 1;
 }
 
 /* Idle time that has a row is over. */
@@ -412,7 +416,7 @@ our_recv(int fd, void *to, size_t bytes, int flags)
 	ssize_t		result;
 
 	if (unlikely(fd != W.fd))
-		return recv_otherwise(fd, to, bytes, flags);
+		return W.gate == 0 ? W.recv(fd, to, bytes, flags) : recv_otherwise(fd, to, bytes, flags);
 	result = W.recv(fd, to, bytes, flags);
 	if (result > 0)
 		received();
