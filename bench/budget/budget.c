@@ -66,6 +66,7 @@ static Block analysed;			/* what the client's statement will be: for an error be
 static ProcessUtility_hook_type next_utility;
 static post_parse_analyze_hook_type next_parse;
 static PQcommMethods ours;
+static bool hooks_are_out;
 
 /* Statements that lie beside others: portals that are bound or suspended. */
 static struct
@@ -80,6 +81,9 @@ static int	rests;
 #define AS_IT_IS __attribute__((noinline, noclone))
 
 static void decide(void);
+static void hooks_in(void);
+static void hook_utility(PlannedStmt *, const char *, bool, ProcessUtilityContext, ParamListInfo, QueryEnvironment *, DestReceiver *,
+						 QueryCompletion *);
 static void close_any(uint64 now);
 
 /* --- text --- */
@@ -350,7 +354,7 @@ transaction_open(uint64 start, uint64 parent)
 }
 
 static void
-transaction_close(XactEvent event, uint64 now)
+transaction_close(XactEvent event, bool block, uint64 now)
 {
 	Thread	   *thread = S.thread;
 	Transaction *x = &thread->transaction[(thread->transactions + 1) % RING];
@@ -359,7 +363,7 @@ transaction_close(XactEvent event, uint64 now)
 	x->end_event_id = thread->event_id;
 	x->trx_id = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
 	x->outcome = event == XACT_EVENT_COMMIT ? 1 : event == XACT_EVENT_ABORT ? 2 : 3;
-	x->autocommit = !S.flags.block;
+	x->autocommit = !block;
 	thread->open_transaction = 0;
 	store_release(&thread->transactions, thread->transactions + 1);
 	S.transaction = 0;
@@ -540,7 +544,7 @@ start_recorded(QueryDesc *q, int eflags)
 static AS_IT_IS void
 start_any(QueryDesc *q, int eflags)
 {
-	if ((arena->gate & WANT_DEFAULT) == 0)
+	if ((arena->gate & WANT_DEFAULT) == 0 && S.thread != NULL)
 		N.start(q, eflags);
 	else
 		start_recorded(q, eflags);
@@ -1300,6 +1304,53 @@ begin_idle(const char *body, uint64 now)
 	thread->state_since = now;
 }
 
+/*
+ * Nothing is wanted, and no query is known: between two commands the server does without us, unless somebody stands
+ * above.  What the client sends next brings us back if switches have changed (waits.c), below whoever came meanwhile.
+ */
+static COLD void
+hooks_out(void)
+{
+	*H.methods = N.theirs;
+	if (rests > 0 || ExecutorStart_hook != hook_start || ExecutorRun_hook != hook_run || ExecutorFinish_hook != hook_finish ||
+		ExecutorEnd_hook != hook_end || ProcessUtility_hook != hook_utility)
+		return;
+	ExecutorStart_hook = N.start != standard_ExecutorStart ? N.start : NULL;
+	ExecutorRun_hook = N.run != standard_ExecutorRun ? N.run : NULL;
+	ExecutorFinish_hook = N.finish != standard_ExecutorFinish ? N.finish : NULL;
+	ExecutorEnd_hook = N.end != standard_ExecutorEnd ? N.end : NULL;
+	ProcessUtility_hook = next_utility != standard_ProcessUtility ? next_utility : NULL;
+	hooks_are_out = true;
+}
+
+static COLD void
+hooks_in(void)
+{
+	hooks_are_out = false;
+	N.start = ExecutorStart_hook ? ExecutorStart_hook : standard_ExecutorStart;
+	ExecutorStart_hook = hook_start;
+	N.run = ExecutorRun_hook ? ExecutorRun_hook : standard_ExecutorRun;
+	ExecutorRun_hook = hook_run;
+	N.finish = ExecutorFinish_hook ? ExecutorFinish_hook : standard_ExecutorFinish;
+	ExecutorFinish_hook = hook_finish;
+	N.end = ExecutorEnd_hook ? ExecutorEnd_hook : standard_ExecutorEnd;
+	ExecutorEnd_hook = hook_end;
+	next_utility = ProcessUtility_hook ? ProcessUtility_hook : standard_ProcessUtility;
+	ProcessUtility_hook = hook_utility;
+}
+
+/* Data of the client's has come, and switches have changed since nothing was wanted. */
+COLD void
+wanted_again(void)
+{
+	uint64		now = tick();
+
+	if (S.flags.stage || S.flags.depth != 0 || IsTransactionState())
+		return;					/* the next command will do */
+	decide();
+	S.came = S.plain != 0 ? now : 0;
+}
+
 static COLD AS_IT_IS int
 put_ready_any(char type, const char *body, size_t length)
 {
@@ -1313,7 +1364,7 @@ put_ready_any(char type, const char *body, size_t length)
 		begin_idle(body, tick());
 	}
 	else if (N.theirs != NULL && *H.methods == &ours && S.transaction == 0)
-		*H.methods = N.theirs;	/* until it is wanted again, see decide */
+		hooks_out();
 	return N.putmessage(type, body, length);
 }
 
@@ -1572,20 +1623,28 @@ aborted(int level)
 	}
 }
 
-static HOT void
-xact_callback(XactEvent event, void *arg)
+/* Committed, rolled back or prepared. */
+static HOT pg_noinline void
+after_end(XactEvent event)
 {
-	if (unlikely(S.thread == NULL) || event > XACT_EVENT_PREPARE)
-		return;
-	if (unlikely(event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE))
+	bool		block = S.flags.block;
+
+	if (unlikely(S.thread == NULL))
 		return;
 	N.nest_level = 1;
 	S.flags.block = 0;
 	S.flags.spare = 1;
 	if (unlikely(event == XACT_EVENT_ABORT))
 		aborted(1);
-	if (PART_TRANSACTIONS && S.transaction != 0)
-		transaction_close(event, tick());
+	if (PART_TRANSACTIONS && likely(S.transaction != 0))
+		transaction_close(event, block, tick());
+}
+
+static HOT void
+xact_callback(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		after_end(event);
 }
 
 static void
@@ -1689,7 +1748,11 @@ decide(void)
 	S.key++;
 	waits_decide();
 	if ((arena->gate & WANT_DEFAULT) != 0 && S.flags.depth == 0)
+	{
 		protocol_back();
+		if (hooks_are_out)
+			hooks_in();
+	}
 }
 
 void
@@ -1710,16 +1773,7 @@ _PG_init(void)
 	H.temporary = &pgBufferUsage.temp_blks_written;
 	EnableQueryId();
 	buckets_init();
-	N.start = ExecutorStart_hook ? ExecutorStart_hook : standard_ExecutorStart;
-	ExecutorStart_hook = hook_start;
-	N.run = ExecutorRun_hook ? ExecutorRun_hook : standard_ExecutorRun;
-	ExecutorRun_hook = hook_run;
-	N.finish = ExecutorFinish_hook ? ExecutorFinish_hook : standard_ExecutorFinish;
-	ExecutorFinish_hook = hook_finish;
-	N.end = ExecutorEnd_hook ? ExecutorEnd_hook : standard_ExecutorEnd;
-	ExecutorEnd_hook = hook_end;
-	next_utility = ProcessUtility_hook ? ProcessUtility_hook : standard_ProcessUtility;
-	ProcessUtility_hook = hook_utility;
+	hooks_in();
 	next_parse = post_parse_analyze_hook;
 	post_parse_analyze_hook = hook_parse;
 	RegisterXactCallback(xact_callback, NULL);

@@ -470,6 +470,7 @@ timer_add(Timer *timer, uint64 wait)
 
 /* budget.c */
 extern void command_came_otherwise(uint64 now);
+extern void wanted_again(void);
 extern void sum_journal(void);
 
 /* sums.c */

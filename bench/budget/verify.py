@@ -63,6 +63,10 @@ select budget_sums(); select budget_history();"""
     out = load.communicate()[0]
     print("sysbench ran", re.search(r"total:\s+(\d+)", out).group(1), "statements; errors ignored:", re.search(r"ignored errors:\s+(\d+)", out).group(1))
     print(sql("select budget_sums()"))
+    print("--- off, on again in the same session, and TRUNCATE")
+    script = "select budget_set(0); select 1; select 2; select 3; select budget_set(31); select 4; select 5; select budget_set(-1); select 6; select budget_sums();"
+    out = subprocess.run([pg + "/psql", "-XAtq"], input=script.replace("; ", ";\n"), env=env, capture_output=True, text=True).stdout
+    print([line for line in out.splitlines() if "state 1" in line])
     print("\n".join(sorted(sql("select budget_waits()").splitlines())))
     print(subprocess.run(["grep", "-cE", "terminated|PANIC|FATAL", d + "/log"], capture_output=True, text=True).stdout, "bad lines in the log")
 finally:

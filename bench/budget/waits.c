@@ -40,9 +40,10 @@ static struct
 	ssize_t		(*recv) (int, void *, size_t, int);
 	ssize_t		(*send) (int, const void *, size_t, int);
 	int			(*epoll_wait) (int, struct epoll_event *, int, int);
-	uint64		sum_at;			/* number of the wait at which to sum */
+	uint64		off;			/* *changes for which nothing is wanted, 0 = it is, or is not known */
 
-	LINE uint64 idle_last;		/* end of its latest call */
+	LINE uint64 sum_at;			/* number of the wait at which to sum */
+	uint64		idle_last;		/* end of its latest call */
 	ssize_t		(*pread) (int, void *, size_t, off_t);
 	ssize_t		(*pwrite) (int, const void *, size_t, off_t);
 	ssize_t		(*preadv) (int, const struct iovec *, int, off_t);
@@ -392,6 +393,13 @@ recv_otherwise(int fd, void *to, size_t bytes, int flags)
 	if (!PART_WAITS || unlikely(fd != W.client || !may_observe()))
 	{
 		result = W.recv(fd, to, bytes, flags);
+		if (W.gate == 0 && W.off != 0 && result > 0 && MyProcPort != NULL && fd == MyProcPort->sock)
+		{
+			int			saved = errno;
+
+			wanted_again();
+			errno = saved;
+		}
 		if (result > 0 && S.thread != NULL && MyProcPort != NULL && fd == MyProcPort->sock)
 			received();
 		return result;
@@ -416,7 +424,11 @@ our_recv(int fd, void *to, size_t bytes, int flags)
 	ssize_t		result;
 
 	if (unlikely(fd != W.fd))
-		return W.gate == 0 ? W.recv(fd, to, bytes, flags) : recv_otherwise(fd, to, bytes, flags);
+	{
+		if (W.gate == 0 && *S.changes == W.off)
+			return W.recv(fd, to, bytes, flags);
+		return recv_otherwise(fd, to, bytes, flags);
+	}
 	result = W.recv(fd, to, bytes, flags);
 	if (result > 0)
 		received();
@@ -601,6 +613,7 @@ waits_decide(void)
 	int			fd = MyProcPort != NULL ? MyProcPort->sock : -2;
 
 	W.gate = arena->gate;
+	W.off = W.gate == 0 ? *S.changes : 0;
 	waits_shown = PART_WAITS && (W.gate & WANT_ALL_WAITS) != 0 && S.plain != 0;
 	W.client = waits_shown ? fd : -2;
 	W.fd = PART_IDLE && S.plain != 0 && !waits_shown ? fd : -2;
