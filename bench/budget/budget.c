@@ -19,7 +19,8 @@
  *
  * What is left out, and what it would cost a statement of sysbench read write (instructions): times of nodes in sampled
  * executions are the run's, not the nodes' (8); PL/pgSQL's plugin (0, 40 each function call); digest texts, names, SHA (0);
- * cells that give way to others (0); secrets in texts (0); walsenders, parallel workers (0); accounts, users, hosts: folded
+ * cells that give way to others (0); statements of cursors and of functions evaluated piece by piece end when they first rest
+ * (0); secrets in texts (0); walsenders, parallel workers (0); accounts, users, hosts: folded
  * at exit (0); the catalogue's part of a relation: setup_objects, names, drops (0); exclusion constraints (0: by template).
  *
  * Read: budget.h (layout), budget.c (statements), sums.c, waits.c, reading.c (SQL functions that check what was recorded).
@@ -476,6 +477,8 @@ begin_any(const PlannedStmt *plan, uint32 class, const char *source)
 	t = find_template(plan, class, source);
 	if (t->facts.skip == 255)
 		t->facts.skip = 200;
+	while (S.flags.depth > 1 && !S.flags.stage)
+		close_any(tick());		/* of a function that is called again later: the product lets it rest */
 	if (S.flags.depth > 0 && !S.flags.stage)
 	{
 		if (C.facts.complete == COMPLETE)
@@ -530,6 +533,11 @@ start_recorded(QueryDesc *q, int eflags)
 	for (int i = 0; i < rests; i++)
 		if (resting[i].query == q->estate)	/* that one is dead */
 			resting[i].query = NULL;
+	if (C.record->block.level > 0 && (q->dest == NULL || q->dest->mydest == DestNone))
+	{
+		close_any(tick());		/* a cursor: the product lets its statement rest until it is closed */
+		return;
+	}
 	/* everything but a plan that serves once and is simple goes the long way to its end */
 	if (MyProcPort != NULL && q->instrument_options == 0 && C.facts.brief != BRIEF_NOT && S.plain != 0 &&
 		(C.record->block.level == 0 || (q->dest != NULL && q->dest->mydest != DestNone)))
@@ -685,6 +693,8 @@ status_of(Relation relation)
 static pg_noinline void
 begin_change(Run *run, const PlanState *node)
 {
+	if (unlikely(!IsA(node, ModifyTableState)))
+		return;
 	run->table = ((const ModifyTableState *) node)->resultRelInfo->ri_RelationDesc;
 	read_changes(status_of(run->table), run->base);
 }
@@ -702,8 +712,10 @@ begin_relations(Run *run, const QueryDesc *q)
 		begin_change(run, node);
 	if (facts.index == 0)
 		return;
-	for (; facts.hops != 0; facts.hops--)
+	for (; facts.hops != 0 && likely(node != NULL); facts.hops--)
 		node = outerPlanState(node);
+	if (unlikely(node == NULL || !IsA(node, IndexScanState)))
+		return;					/* somebody has put other nodes there: the product would go the long way */
 	run->index = ((const IndexScanState *) node)->iss_RelationDesc;
 	run->fetched = status_of(run->index)->counts.tuples_fetched;
 }
@@ -1299,7 +1311,7 @@ begin_idle(const char *body, uint64 now)
 {
 	Thread	   *thread = S.thread;
 
-	S.flags.word = (S.flags.word & UINT64CONST(0x000000FF0000FF00)) | 1;	/* block and odd stay */
+	S.flags.word = (S.flags.word & UINT64CONST(0x000000FF0000FF00)) | PART_IDLE;	/* block and odd stay */
 	thread->state = body[0] == 'I' ? IDLE : IDLE_IN_TRANSACTION;
 	thread->state_since = now;
 }
@@ -1571,9 +1583,10 @@ utility(PlannedStmt *plan, const char *source, bool readonly, ProcessUtilityCont
 		guard_pop(&run);
 	if (begins_block)
 		S.flags.block = 1;
+	if (S.running == &run)
+		S.running = run.outer;
 	if (unlikely(C.record == NULL || C.record->event_id != id))
 		return;
-	S.running = run.outer;
 	S.flags.stage = 0;
 	if (qc != NULL && qc->nprocessed != 0)
 		C.rows = qc->nprocessed;
@@ -1585,7 +1598,13 @@ static HOT void
 hook_utility(PlannedStmt *plan, const char *source, bool readonly, ProcessUtilityContext context, ParamListInfo params,
 			 QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
 {
-	if (!PART_UTILITIES || ((arena->gate & WANT_DEFAULT) == 0 && S.plain == 0 && S.flags.depth == 0))
+	if (!PART_UTILITIES)
+	{
+		next_utility(plan, source, readonly, context, params, env, dest, qc);
+		if (IsA(plan->utilityStmt, TransactionStmt) && ((const TransactionStmt *) plan->utilityStmt)->kind == TRANS_STMT_BEGIN)
+			S.flags.block = 1;
+	}
+	else if ((arena->gate & WANT_DEFAULT) == 0 && S.plain == 0 && S.flags.depth == 0)
 		next_utility(plan, source, readonly, context, params, env, dest, qc);
 	else
 		utility(plan, source, readonly, context, params, env, dest, qc);

@@ -12,7 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results.json"
-PARTS = ["STATEMENTS", "SUMS", "SWITCHES", "ERRORS", "TABLES", "TRANSACTIONS", "PROTOCOL", "IDLE", "UTILITIES", "FILES", "WAITS"]
+PARTS = ["STATEMENTS", "UTILITIES", "SUMS", "SWITCHES", "ERRORS", "TABLES", "TRANSACTIONS", "PROTOCOL", "IDLE", "FILES", "WAITS"]
 LOADS = {"read_write": ("oltp_read_write", 20, (40, 240)), "point_select": ("oltp_point_select", 1, (300, 2300)), "nested": ("nested", 200, (10, 60))}
 DEFAULT, EVERYTHING = 31, 127
 NESTED = """create table if not exists n(a int primary key, b int); insert into n select i, i from generate_series(1, 1000) i; vacuum analyze n;
