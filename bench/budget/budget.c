@@ -1282,6 +1282,31 @@ complete_any(uint64 now)
 		close_any(now);
 }
 
+/* Since the command came. */
+INLINE void
+answer_timed(int answer, uint64 now)
+{
+	Thread	   *thread = S.thread;
+
+	seq_begin(&thread->answer_seq);
+	timer_add(&thread->answer[answer], likely(now > S.came) ? now - S.came : 1);
+	seq_end(&thread->answer_seq);
+}
+
+static HOT AS_IT_IS int
+put_bound_timed(char type, const char *body, size_t length)
+{
+	answer_timed(ANSWER_BIND, tick());
+	return N.putmessage(type, body, length);
+}
+
+static HOT AS_IT_IS int
+put_described_timed(char type, const char *body, size_t length)
+{
+	answer_timed(ANSWER_DESCRIBE, tick());
+	return N.putmessage(type, body, length);
+}
+
 static HOT AS_IT_IS int
 put_complete(char type, const char *body, size_t length)
 {
@@ -1290,6 +1315,8 @@ put_complete(char type, const char *body, size_t length)
 
 	if (PART_PROTOCOL)
 	{
+		if (unlikely(N.timed))
+			answer_timed(flags.extended ? ANSWER_EXECUTE : ANSWER_QUERY, now);
 		if (likely(flags.extended))
 			add(&S.thread->answered[ANSWER_EXECUTE], 1);
 		else
@@ -1444,11 +1471,17 @@ our_putmessage(char type, const char *body, size_t length)
 		S.flags.extended = 1;
 		if (PART_PROTOCOL)
 			add(&S.thread->answered[ANSWER_BIND], 1);
+		if (PART_PROTOCOL && unlikely(N.timed))
+			return put_bound_timed(type, body, length);
 	}
 	else if (type == 'T' || type == 'n')
 	{
 		if (PART_PROTOCOL && likely(S.flags.extended && !S.flags.stage))
+		{
 			add(&S.thread->answered[ANSWER_DESCRIBE], 1);
+			if (unlikely(N.timed))
+				return put_described_timed(type, body, length);
+		}
 	}
 	else if (type != 'D' && type != 'd')
 		return put_other(type, body, length);
@@ -1765,6 +1798,7 @@ decide(void)
 	}
 	S.plain = (arena->gate & WANT_DEFAULT) == WANT_DEFAULT ? changes : 0;
 	S.key++;
+	N.timed = S.plain != 0 && (arena->gate & WANT_ALL_WAITS) != 0;
 	waits_decide();
 	if ((arena->gate & WANT_DEFAULT) != 0 && S.flags.depth == 0)
 	{

@@ -265,6 +265,8 @@ typedef struct Thread
 	LINE Transaction transaction[RING];
 	Rare		rare[RING];
 	LINE Cell	cell[CELLS];
+	LINE Timer	answer[ANSWERS];	/* if they are timed, when everything is wanted */
+	uint32		answer_seq;
 	LINE Timer	by_transaction[2];	/* read write, read only */
 	LINE WaitCell idle_cell;
 	LINE Object object[OBJECTS];
@@ -414,6 +416,7 @@ typedef struct Next
 	const PQcommMethods *theirs;
 	uint64		sum_at;			/* number of the record at which to sum */
 	int			nest_level;		/* of the transaction */
+	bool		timed;			/* answers are, not only counted */
 } Next;
 
 extern Session S;

@@ -555,6 +555,9 @@ static const struct
 	{"close", our_close, (void **) &W.close, true},
 };
 
+/* Where the executable keeps the address of send: ours only while it is wanted. */
+static void **send_slot;
+
 static int
 patch(struct dl_phdr_info *image, size_t size, void *arg)
 {
@@ -586,6 +589,8 @@ patch(struct dl_phdr_info *image, size_t size, void *arg)
 				*imports[i].real = dlsym(RTLD_DEFAULT, imports[i].name);
 				mprotect((void *) ((uintptr_t) slot & ~4095UL), 8192, PROT_READ | PROT_WRITE);
 				*slot = imports[i].ours;
+				if (imports[i].ours == (void *) our_send)
+					send_slot = slot;
 			}
 	return 1;					/* the executable only */
 }
@@ -616,6 +621,9 @@ waits_decide(void)
 	W.off = W.gate == 0 ? *S.changes : 0;
 	waits_shown = PART_WAITS && (W.gate & WANT_ALL_WAITS) != 0 && S.plain != 0;
 	W.client = waits_shown ? fd : -2;
+	/* the page is left writable: the product would have to make it so, at each switch */
+	if (send_slot != NULL && (*send_slot == (void *) our_send || *send_slot == (void *) W.send))
+		*send_slot = waits_shown ? (void *) our_send : (void *) W.send;
 	W.fd = PART_IDLE && S.plain != 0 && !waits_shown ? fd : -2;
 }
 
