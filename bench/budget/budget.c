@@ -17,11 +17,21 @@
  *	- One cell for digest and class: classes, and the global histogram, are sums of it that a reader makes.
  *	- Whether the Sync was here at CommandComplete is not asked: whether data was received until the commit tells.
  *
+ *	- Nothing wanted: the hooks are taken out between commands, as the protocol's functions; send's import slot is ours only
+ *	  while sockets are wanted.
+ *	- A wait is written once, as a row of the thread's ring, shown or not; 32 of them are added to their cells, and copied to
+ *	  a block of the long history, at a time.
+ *
  * What is left out, and what it would cost a statement of sysbench read write (instructions): times of nodes in sampled
- * executions are the run's, not the nodes' (8); PL/pgSQL's plugin (0, 40 each function call); digest texts, names, SHA (0);
- * cells that give way to others (0); statements of cursors and of functions evaluated piece by piece end when they first rest
- * (0); secrets in texts (0); walsenders, parallel workers (0); accounts, users, hosts: folded
- * at exit (0); the catalogue's part of a relation: setup_objects, names, drops (0); exclusion constraints (0: by template).
+ * executions are the run's in one of 200, and are not added (14, as in the product); digest texts, names, SHA (0); cells that
+ * give way to others, and move up when something was truncated (0: rare; the readers here do not look at epochs); accounts,
+ * users, hosts: folded at exit (0); secrets in texts (0); walsenders, parallel workers (0); the catalogue's part of a relation:
+ * setup_objects, names, drops (0); exclusion constraints (0: by template); statements of cursors and of functions evaluated
+ * piece by piece end when they first rest (0); switches one by one: but for everything, the default and nothing, statements go
+ * the general way (0); text masks, warnings, lock time (0).  Nested ones: PL/pgSQL's plugin (3 each, 40 each function call).
+ * Everything on: socket calls are not added to the socket's own instance (about 20 a call), waits before a statement begins
+ * are inside the transaction, not that statement (5 a call), transactions have no long history (2), lock waits are not put
+ * together (0), LWLock waits are written before the lock is held.
  *
  * Read: budget.h (layout), budget.c (statements), sums.c, waits.c, reading.c (SQL functions that check what was recorded).
  */
