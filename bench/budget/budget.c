@@ -22,8 +22,8 @@
  *	- A wait is written once, as a row of the thread's ring, shown or not; 32 of them are added to their cells, and copied to
  *	  a block of the long history, at a time.
  *
- * What is left out, and what it would cost a statement of sysbench read write (instructions): times of nodes in sampled
- * executions are the run's in one of 200, and are not added (14, as in the product); digest texts, names, SHA (0); cells that
+ * What is left out, and what it would cost a statement of sysbench read write (instructions): times of nodes:
+ * which execution is timed is decided, and nothing is timed then (14, as in the product); digest texts, names, SHA (0); cells that
  * give way to others, and move up when something was truncated (0: rare; the readers here do not look at epochs); accounts,
  * users, hosts: folded at exit (0); secrets in texts (0); walsenders, parallel workers (0); the catalogue's part of a relation:
  * setup_objects, names, drops (0); exclusion constraints (0: by template); statements of cursors and of functions evaluated
