@@ -26,6 +26,7 @@
 #include "replication/walsender.h"
 #include "storage/ipc.h"
 #include "tcop/dest.h"
+#include "tcop/pquery.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -344,7 +345,7 @@ pfs_pg_backend_install(void)
 	{
 		.methods = &PqCommMethods,.errors = &error_context_stack,.search_path = &namespace_search_path,
 			.temporary_blocks = &pgBufferUsage.temp_blks_written,.user = GetUserId,.in_block = IsTransactionBlock,
-			.read_only = &XactReadOnly,.isolation = &XactIsoLevel
+			.portal = &ActivePortal,.read_only = &XactReadOnly,.isolation = &XactIsoLevel
 	};
 	prev_ClientAuthentication_hook = ClientAuthentication_hook;
 	ClientAuthentication_hook = pfs_hook_ClientAuthentication;

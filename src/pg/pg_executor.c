@@ -21,6 +21,7 @@
 #include "pg/pg_statement.h"
 #include "pg/pg_text.h"
 #include "pg/pg_wait.h"
+#include "pg/relation/brief.h"
 #include "tcop/dest.h"
 
 static post_parse_analyze_hook_type prev_post_parse_analyze_hook = NULL;
@@ -133,6 +134,7 @@ pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
 static PFS_COLD void
 attach_only(QueryDesc *queryDesc)
 {
+	pfs_pg_query_pass(queryDesc);
 	if (pfs_pg_wants(PFS_GATE_TABLES))
 		(void) pfs_pg_query_attach(queryDesc, NULL);
 }
@@ -157,11 +159,18 @@ begin_statement(const QueryDesc *queryDesc)
 	return NULL;
 }
 
-/* Back from ExecutorStart, the statement has left the stage. */
+/*
+ * Back from ExecutorStart, the statement has left the stage.  plan: by which it was begun; is_top: it is what the client's
+ * command executes.
+ */
 static pg_attribute_always_inline void
-attach(QueryDesc *queryDesc, PfsStatement *statement)
+attach(QueryDesc *queryDesc, const PlannedStmt *plan, PfsStatement *statement, bool is_top)
 {
-	PfsPgQuery *query = pfs_pg_query_attach(queryDesc, statement);
+	PfsPgQuery *query = is_top && pfs_likely(pfs_pg_query_is_plain(plan))
+		? pfs_pg_query_leave_untied(queryDesc, statement) : pfs_pg_query_attach(queryDesc, statement);
+
+	if (pfs_unlikely(queryDesc->planstate->plan != plan->planTree))
+		statement->host_brief = PFS_BRIEF_NOT;	/* another's hook has put another plan there */
 
 	if (pfs_unlikely(query == NULL))
 		end_unattached(statement);
@@ -180,7 +189,7 @@ rest_if_cursor(const QueryDesc *queryDesc, PfsStatement *statement)
 
 /* Back from ExecutorStart.  What that ran may have ended the statement, or left others on stage. */
 static pg_noinline void
-start_done(QueryDesc *queryDesc, PfsStatement *statement, uint64 id)
+start_done(QueryDesc *queryDesc, const PlannedStmt *plan, PfsStatement *statement, uint64 id)
 {
 	if (pfs_unlikely(!pfs_pg_is_still(statement, id)))
 	{
@@ -189,12 +198,13 @@ start_done(QueryDesc *queryDesc, PfsStatement *statement, uint64 id)
 	}
 	pfs_pg_leave(statement);
 	rest_if_cursor(queryDesc, statement);
-	attach(queryDesc, statement);
+	attach(queryDesc, plan, statement, statement == pfs_session.top);
 }
 
 static pg_noinline void
 start_any(QueryDesc *queryDesc, int eflags)
 {
+	const PlannedStmt *plan = queryDesc->plannedstmt;
 	PfsStatement *statement = begin_statement(queryDesc);
 	uint64		id;
 
@@ -207,12 +217,12 @@ start_any(QueryDesc *queryDesc, int eflags)
 	id = statement->record->statement_id;
 	pfs_pg_enter(statement);
 	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
-	start_done(queryDesc, statement, id);
+	start_done(queryDesc, plan, statement, id);
 }
 
 /* The statement has begun in the plain way, called from this one; or it could not. */
 static pg_attribute_always_inline void
-start_plain(QueryDesc *queryDesc, int eflags, PfsStatement *statement, PfsStatement *caller)
+start_plain(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatement *statement, PfsStatement *caller)
 {
 	uint64		id;
 
@@ -225,31 +235,34 @@ start_plain(QueryDesc *queryDesc, int eflags, PfsStatement *statement, PfsStatem
 	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
 	if (pfs_unlikely(pfs_session.running != statement || statement->record->statement_id != id))
 	{
-		start_done(queryDesc, statement, id);
+		start_done(queryDesc, plan, statement, id);
 		return;
 	}
 	statement->host_in_call = false;
 	pfs_session.running = caller;
 	if (caller != NULL)
 		rest_if_cursor(queryDesc, statement);
-	attach(queryDesc, statement);
+	attach(queryDesc, plan, statement, caller == NULL);
 }
 
 static PFS_HOT pg_noinline void
 start_nested(QueryDesc *queryDesc, int eflags)
 {
+	const PlannedStmt *plan = queryDesc->plannedstmt;
 	PfsStatement *caller = pfs_session.running;
 
-	start_plain(queryDesc, eflags, pfs_pg_begin_plain_nested(queryDesc->plannedstmt), caller);
+	start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain_nested(plan), caller);
 }
 
 static PFS_HOT pg_noinline void
 start(QueryDesc *queryDesc, int eflags)
 {
+	const PlannedStmt *plan = queryDesc->plannedstmt;
+
 	if (pfs_unlikely(pfs_session.running != NULL))
 		start_nested(queryDesc, eflags);
 	else
-		start_plain(queryDesc, eflags, pfs_pg_begin_plain(queryDesc->plannedstmt), NULL);
+		start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain(plan), NULL);
 }
 
 static PFS_PG_ENTRY void
@@ -366,11 +379,11 @@ run_recorded(PfsPgQuery *query, PfsStatement *statement, bool guarded, bool is_t
 
 	enter_call(statement, &guard, guarded);
 	aside = pfs_pg_protocol_aside();	/* a guard brings it back */
-	pfs_relations_begin(&query->relations);
+	pfs_brief_begin(&query->relations, statement);
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	if (pfs_likely(aside))
 		pfs_pg_protocol_back();
-	pfs_relations_end(&query->relations);
+	pfs_brief_end(&query->relations);
 	if (pfs_likely(leave_call(query, statement, &guard, guarded)))
 		note_rows(statement, queryDesc, count, is_top);
 }
@@ -395,15 +408,17 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	run_recorded(stage.query, statement, needs_guard(), statement->record->level == 0, PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
-/* The client's statement that has begun last, and runs: the same with less to ask. */
+/* The client's statement, of a query to which nothing is tied: the same with less to ask. */
 static PFS_HOT pg_noinline void
 run(PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	PfsStatement *statement = pfs_session.top;
-	PfsPgQuery *query;
+	PfsPgQuery *query = &pfs_pg_untied;
+	PfsStatement *statement;
 
-	if (pfs_unlikely(statement == NULL || statement->host_state != PFS_PG_RUNNING || pfs_session.running != NULL ||
-					 (query = statement->host_query) == NULL || query->relations.estate != queryDesc->estate))
+	pfs_keep(query);
+	statement = query->relations.statement;
+	if (pfs_unlikely(query->relations.estate != queryDesc->estate || statement == NULL ||
+					 statement->host_state != PFS_PG_RUNNING || pfs_session.running != NULL))
 	{
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
@@ -497,9 +512,10 @@ end_any(QueryDesc *queryDesc)
 static PFS_HOT pg_noinline void
 end(QueryDesc *queryDesc)
 {
-	PfsPgQuery *query = pfs_pg_query(queryDesc);
+	PfsPgQuery *query = &pfs_pg_untied;
 
-	if (pfs_unlikely(query == NULL || query->relations.statement != NULL || !pfs_session.may_be_plain))
+	pfs_keep(query);
+	if (pfs_unlikely(query->relations.estate != queryDesc->estate || query->relations.statement != NULL))
 	{
 		end_any(queryDesc);
 		return;

@@ -10,6 +10,8 @@
 #include "pg/pg_statement.h"
 #include "utils/memutils.h"
 
+PfsPgQuery	pfs_pg_untied __attribute__((aligned(64)));
+
 /* So many need no memory of the query's; those that are free, by "next". */
 #define OWN_QUERIES 16
 
@@ -60,65 +62,49 @@ more_queries(MemoryContext context)
 	return query;
 }
 
-static pg_attribute_always_inline PfsPgQuery *
-attach(PfsPgQuery *query, const QueryDesc *desc, PfsStatement *statement)
+/* Found by its memory from now on. */
+static inline void
+tie(PfsPgQuery *query, MemoryContext context)
 {
-	MemoryContext context = desc->estate->es_query_cxt;
-
-	query->sorts = NULL;
-	pfs_relations_init(&query->relations, desc->estate, desc->planstate, statement);
-	if (pfs_likely(statement != NULL))
-		statement->host_query = query;
+	if (pfs_likely(query->relations.statement != NULL))
+		query->relations.statement->host_query = query;
 	pfs_pg_entry.queries++;
 	/* what MemoryContextRegisterResetCallback does */
 	query->gone.next = context->reset_cbs;
 	context->reset_cbs = &query->gone;
 	context->isReset = false;
-	return query;
 }
 
-static pg_noinline PfsPgQuery *
-attach_another(const QueryDesc *desc, PfsStatement *statement)
+/* NULL: no memory (counted). */
+static inline PfsPgQuery *
+take(MemoryContext context)
 {
-	PfsPgQuery *query = more_queries(desc->estate->es_query_cxt);
+	PfsPgQuery *query = free_queries;
 
-	return query == NULL ? NULL : attach(query, desc, statement);
+	if (pfs_unlikely(query == NULL))
+		return more_queries(context);
+	free_queries = query->next;
+	return query;
 }
 
 PFS_HOT PfsPgQuery *
 pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
 {
-	PfsPgQuery *query = free_queries;
+	PfsPgQuery *query = take(desc->estate->es_query_cxt);
 
+	pfs_pg_query_pass(desc);
 	if (pfs_unlikely(query == NULL))
-		return attach_another(desc, statement);
-	free_queries = query->next;
-	return attach(query, desc, statement);
-}
-
-PFS_HOT void
-pfs_pg_query_end(PfsPgQuery *query)
-{
-	if (pfs_unlikely(query->relations.estate == NULL))
-		return;
-	pfs_pg_entry.queries--;
-	pfs_relations_left(&query->relations);
-	query->relations.estate = NULL;
-	pfs_pg_query_part(query);
-}
-
-static inline void
-give_back(PfsPgQuery *query)
-{
-	if (pfs_likely(is_own(query)))
-		set_free(query);
+		return NULL;
+	pfs_relations_init(&query->relations, desc->estate, desc->planstate, statement);
+	tie(query, desc->estate->es_query_cxt);
+	return query;
 }
 
 /*
  * It did not end before: it has failed, or was left.  Nothing will end its statement any more.  Of the query nothing
  * may be looked at, its relations may be closed.
  */
-static pg_noinline void
+static PFS_COLD void
 leave(PfsPgQuery *query)
 {
 	PfsStatement *statement = query->relations.statement;
@@ -126,7 +112,6 @@ leave(PfsPgQuery *query)
 	pfs_pg_query_end(query);
 	if (statement != NULL)
 		pfs_pg_end_orphan(statement);
-	give_back(query);
 }
 
 /* The query's memory goes. */
@@ -137,6 +122,53 @@ pfs_pg_query_gone(void *arg)
 
 	if (pfs_unlikely(query->relations.estate != NULL))
 		leave(query);
-	else
-		give_back(query);
+	if (pfs_likely(is_own(query)))
+		set_free(query);
+}
+
+/* --- the untied one --- */
+
+PFS_COLD void
+pfs_pg_untied_forget(void)
+{
+	leave(&pfs_pg_untied);
+}
+
+PFS_COLD void
+pfs_pg_untied_aborted(int level)
+{
+	const PfsStatement *statement = pfs_pg_untied.relations.statement;
+
+	if (statement != NULL && statement->host_level >= level)
+		pfs_pg_untied_forget();
+}
+
+/* The server takes the query from a portal that fails, before its memory goes. */
+static bool
+untied_is_alive(void)
+{
+	Portal		portal = GetPortalByName("");
+
+	return portal != NULL && portal->queryDesc != NULL && portal->queryDesc->estate == pfs_pg_untied.relations.estate;
+}
+
+/* If it has gone, it is the end of the transaction that ends the statement. */
+PFS_COLD void
+pfs_pg_untied_tie(void)
+{
+	PfsPgQuery	untied;
+	PfsPgQuery *query = NULL;
+
+	pfs_relations_left(&pfs_pg_untied.relations);
+	untied = pfs_pg_untied;
+	if (untied_is_alive())
+		query = take(untied.relations.estate->es_query_cxt);
+	pfs_pg_query_end(&pfs_pg_untied);
+	if (query == NULL)
+		return;
+	query->sorts = untied.sorts;
+	query->relations = untied.relations;
+	if (query->relations.part == pfs_pg_untied.relations.own)
+		query->relations.part = query->relations.own;
+	tie(query, query->relations.estate->es_query_cxt);
 }

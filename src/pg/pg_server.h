@@ -2,7 +2,7 @@
  * pg_server.h
  *		Where the server keeps what each statement looks at.
  *
- * Side by side, in one line of memory: by the linker's table each of these addresses takes a line of its own.
+ * Side by side, nearly all in one line of memory: by the linker's table each of these addresses takes a line of its own.
  */
 #ifndef PFS_PG_SERVER_H
 #define PFS_PG_SERVER_H
@@ -19,6 +19,7 @@ typedef struct PfsPgServer
 	int64	   *temporary_blocks;	/* pgBufferUsage.temp_blks_written */
 	Oid			(*user) (void); /* GetUserId */
 	bool		(*in_block) (void); /* IsTransactionBlock */
+	struct PortalData **portal; /* ActivePortal */
 	bool	   *read_only;		/* XactReadOnly */
 	int		   *isolation;		/* XactIsoLevel */
 } PfsPgServer;

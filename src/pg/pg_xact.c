@@ -17,6 +17,7 @@
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
 #include "pg/pg_protocol.h"
+#include "pg/pg_query.h"
 #include "pg/pg_statement.h"
 #include "core/table.h"
 #include "storage/ipc.h"
@@ -109,6 +110,8 @@ after_end(XactEvent event)
 	if (pfs_unlikely(pfs_dropped_any || proc_exit_inprogress))
 		pfs_dropped_transaction(event);
 	pfs_relations_forget(1);
+	if (pfs_unlikely(pfs_pg_untied.relations.estate != NULL))
+		pfs_pg_untied_forget();
 	if (pfs_unlikely(pfs_session.thread == NULL || IsParallelWorker()))
 		return;
 	pfs_pg_command.block = false;
@@ -156,6 +159,7 @@ abort_statements(int level)
 
 	if (pfs_pg_take_caught(&sqlstate, &message) && pfs_wants(&pfs_session, PFS_GATE_ERRORS))
 		pfs_error_count(&pfs_session, pfs_pg_error_number(sqlstate), true, pfs_now());
+	pfs_pg_untied_aborted(level);
 	pfs_pg_forget_level(level, sqlstate, message);
 	pfs_pg_routine_forget(level);
 }
