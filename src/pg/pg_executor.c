@@ -358,34 +358,14 @@ run_unrecorded(Stage *stage, PFS_EXECUTOR_RUN_PARAMETERS)
 	end_relations(stage);
 }
 
-/* Back from the executor: time between the runs of a cursor does not belong to its statement. */
+/* Back from the executor. */
 static pg_attribute_always_inline void
-note_rows(PfsStatement *statement, const QueryDesc *queryDesc, uint64 count, bool is_top)
+note_rows(PfsStatement *statement, const QueryDesc *queryDesc)
 {
 	statement->host_rows += queryDesc->estate->es_processed;
 	statement->host_broken = false; /* the error was a warning, or was caught */
-	if (queryDesc->dest->mydest == DestRemoteExecute)
+	if (pfs_unlikely(!pfs_pg_command.extended) && queryDesc->dest->mydest == DestRemoteExecute)
 		pfs_pg_command.extended = true;
-	if (pfs_unlikely(!pfs_pg_has_client || !is_top) && count != 0 && queryDesc->estate->es_processed >= count)
-		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
-}
-
-/* guarded: an error guard is due, see needs_guard. */
-static pg_attribute_always_inline void
-run_recorded(PfsPgQuery *query, PfsStatement *statement, bool guarded, bool is_top, PFS_EXECUTOR_RUN_PARAMETERS)
-{
-	ErrorContextCallback guard;
-	bool		aside;
-
-	enter_call(statement, &guard, guarded);
-	aside = pfs_pg_protocol_aside();	/* a guard brings it back */
-	pfs_brief_begin(&query->relations, statement);
-	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	if (pfs_likely(aside))
-		pfs_pg_protocol_back();
-	pfs_brief_end(&query->relations);
-	if (pfs_likely(leave_call(query, statement, &guard, guarded)))
-		note_rows(statement, queryDesc, count, is_top);
 }
 
 static pg_noinline void
@@ -393,6 +373,8 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	Stage		stage;
 	PfsStatement *statement;
+	bool		guarded = needs_guard();
+	bool		aside;
 
 	find_stage(&stage, queryDesc);
 	statement = stage.statement;
@@ -405,25 +387,60 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	if (pfs_unlikely(statement->host_state == PFS_PG_SUSPENDED))
 		pfs_pg_move(statement, PFS_PG_RUNNING,
 					statement->record->level == 0 ? pfs_pg_command_since() : 0);
-	run_recorded(stage.query, statement, needs_guard(), statement->record->level == 0, PFS_EXECUTOR_RUN_ARGUMENTS);
+	enter_call(statement, &stage.guard, guarded);
+	aside = pfs_pg_protocol_aside();	/* a guard brings it back */
+	pfs_brief_begin(&stage.query->relations, statement);
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	if (pfs_likely(aside))
+		pfs_pg_protocol_return();
+	pfs_brief_end(&stage.query->relations);
+	if (pfs_likely(leave_call(stage.query, statement, &stage.guard, guarded)))
+	{
+		note_rows(statement, queryDesc);
+		if (pfs_unlikely(!pfs_pg_has_client || statement->record->level > 0) && count != 0 &&
+			queryDesc->estate->es_processed >= count)
+			pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);	/* it is a cursor's */
+	}
 }
 
-/* The client's statement, of a query to which nothing is tied: the same with less to ask. */
+/* The only statement on stage is that of the untied query. */
+static pg_attribute_always_inline void
+enter_untied(PfsStatement *statement, ErrorContextCallback *guard)
+{
+	pfs_pg_error_guard(guard);
+	statement->host_enter_level = pfs_pg_nest_level;
+	statement->host_in_call = true;
+	pfs_session.running = statement;
+}
+
+/*
+ * The first run of the untied query: the same with less to ask.  Its statement is the client's, was the only one on stage
+ * in ExecutorStart, and runs.
+ */
 static PFS_HOT pg_noinline void
 run(PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	PfsPgQuery *query = &pfs_pg_untied;
 	PfsStatement *statement;
+	ErrorContextCallback guard;
 
-	pfs_keep(query);
-	statement = query->relations.statement;
-	if (pfs_unlikely(query->relations.estate != queryDesc->estate || statement == NULL ||
-					 statement->host_state != PFS_PG_RUNNING || pfs_session.running != NULL))
+	if (pfs_unlikely(pfs_pg_untied_fresh != queryDesc->estate || pfs_session.running != NULL) ||
+		pfs_unlikely(!pfs_pg_protocol_aside()))
 	{
+		pfs_pg_untied_fresh = NULL;
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
 	}
-	run_recorded(query, statement, true, true, PFS_EXECUTOR_RUN_ARGUMENTS);
+	pfs_keep(query);
+	statement = query->relations.statement;
+	pfs_pg_untied_fresh = NULL;
+	enter_untied(statement, &guard);
+	pfs_brief_begin_first(&query->relations, statement);
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	pfs_pg_protocol_return();
+	pfs_brief_end(&query->relations);
+	if (pfs_likely(leave_call(query, statement, &guard, true)))
+		note_rows(statement, queryDesc);
 }
 
 static PFS_PG_ENTRY void
@@ -435,8 +452,8 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 		run(PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
-static PFS_HOT pg_noinline void
-finish(QueryDesc *queryDesc)
+static pg_noinline void
+finish_any(QueryDesc *queryDesc)
 {
 	Stage		stage;
 	bool		guarded;
@@ -463,6 +480,27 @@ finish(QueryDesc *queryDesc)
 	(void) leave_call(stage.query, stage.statement, &stage.guard, guarded);
 }
 
+/* Of the untied query, as its run. */
+static PFS_HOT pg_noinline void
+finish(QueryDesc *queryDesc)
+{
+	PfsPgQuery *query = &pfs_pg_untied;
+	PfsStatement *statement;
+	ErrorContextCallback guard;
+
+	pfs_keep(query);
+	statement = query->relations.statement;
+	if (pfs_unlikely(query->relations.estate != queryDesc->estate || statement == NULL || pfs_session.running != NULL ||
+					 queryDesc->estate->es_auxmodifytables != NIL))
+	{
+		finish_any(queryDesc);
+		return;
+	}
+	enter_untied(statement, &guard);
+	pfs_pg_entry.ExecutorFinish(queryDesc);
+	(void) leave_call(query, statement, &guard, true);
+}
+
 static PFS_PG_ENTRY void
 pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
 {
@@ -487,25 +525,40 @@ bill_worker(const PlannedStmt *plan)
 		pfs_wait_bill(&pfs_session, digest, generation);
 }
 
+/* Of a query that is known, with its statement if it still has one. */
+static pg_attribute_always_inline void
+end_known(QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *statement)
+{
+	uint64		id = 0;
+
+	if (pfs_likely(statement != NULL))
+	{
+		id = statement->record->statement_id;
+		pfs_pg_plan_end(query, statement);
+	}
+	pfs_pg_query_end(query);
+	pfs_pg_entry.ExecutorEnd(queryDesc);
+	if (pfs_likely(statement != NULL) && pfs_pg_is_still(statement, id))
+		pfs_pg_executed(statement);
+}
+
 static pg_noinline void
 end_any(QueryDesc *queryDesc)
 {
-	Stage		stage;
-	uint64		id = 0;
+	PfsPgQuery *query = find_query(queryDesc);
 
-	find_stage(&stage, queryDesc);
 	if (pfs_unlikely(IsParallelWorker()) && pfs_session.thread != NULL)
 		bill_worker(queryDesc->plannedstmt);
-	if (stage.statement != NULL)
-	{
-		id = stage.statement->record->statement_id;
-		pfs_pg_plan_end(stage.query, stage.statement);
-	}
-	if (pfs_likely(stage.query != NULL))
-		pfs_pg_query_end(stage.query);
-	pfs_pg_entry.ExecutorEnd(queryDesc);
-	if (stage.statement != NULL && pfs_pg_is_still(stage.statement, id))
-		pfs_pg_executed(stage.statement);
+	if (pfs_likely(query != NULL))
+		end_known(queryDesc, query, query->relations.statement);
+	else
+		pfs_pg_entry.ExecutorEnd(queryDesc);
+}
+
+static PFS_HOT pg_noinline void
+end_untied(QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *statement)
+{
+	end_known(queryDesc, query, statement);
 }
 
 /* Most often the statement has ended, when the client was told that its command is complete. */
@@ -513,14 +566,22 @@ static PFS_HOT pg_noinline void
 end(QueryDesc *queryDesc)
 {
 	PfsPgQuery *query = &pfs_pg_untied;
+	PfsStatement *statement;
 
 	pfs_keep(query);
-	if (pfs_unlikely(query->relations.estate != queryDesc->estate || query->relations.statement != NULL))
+	if (pfs_unlikely(query->relations.estate != queryDesc->estate || query->relations.runs))
 	{
 		end_any(queryDesc);
 		return;
 	}
-	pfs_pg_query_end(query);
+	statement = query->relations.statement;
+	if (statement != NULL)
+	{
+		end_untied(queryDesc, query, statement);
+		return;
+	}
+	pfs_pg_entry.queries--;
+	query->relations.estate = NULL;
 	pfs_pg_entry.ExecutorEnd(queryDesc);
 }
 

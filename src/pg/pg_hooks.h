@@ -147,7 +147,6 @@ static inline void
 pfs_pg_error_push(ErrorContextCallback *guard, void (*callback) (void *arg))
 {
 	guard->callback = callback;
-	guard->arg = NULL;
 	guard->previous = *pfs_pg_server.errors;
 	*pfs_pg_server.errors = guard;
 }

@@ -11,6 +11,7 @@
 #include "utils/memutils.h"
 
 PfsPgQuery	pfs_pg_untied __attribute__((aligned(64)));
+PFS_HOT_DATA EState *pfs_pg_untied_fresh = NULL;
 
 /* So many need no memory of the query's; those that are free, by "next". */
 #define OWN_QUERIES 16

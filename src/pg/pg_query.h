@@ -55,6 +55,9 @@ typedef struct PfsPgQuery
 /* The one to whose memory nothing is tied, see above; no estate: there is none. */
 extern PfsPgQuery pfs_pg_untied;
 
+/* Its EState, as long as it did not run and nothing has become of its statement. */
+extern EState *pfs_pg_untied_fresh;
+
 /* After ExecutorStart.  statement: NULL = none.  NULL: no memory (counted). */
 extern PfsPgQuery *pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement);
 
@@ -81,8 +84,7 @@ pfs_pg_query_is_plain(const PlannedStmt *plan)
 {
 	Portal		portal = *pfs_pg_server.portal;
 
-	return pfs_likely(portal != NULL && portal->name[0] == '\0' && linitial(portal->stmts) == plan) &&
-		pfs_likely(pfs_pg_has_client);
+	return pfs_likely(portal != NULL && portal->name[0] == '\0' && linitial(portal->stmts) == plan);
 }
 
 /* Then nothing has to be tied to it. */
@@ -96,6 +98,7 @@ pfs_pg_query_leave_untied(const QueryDesc *desc, PfsStatement *statement)
 		pfs_pg_untied_forget();
 	pfs_relations_init(&query->relations, desc->estate, desc->planstate, statement);
 	statement->host_query = query;
+	pfs_pg_untied_fresh = desc->estate;
 	pfs_pg_entry.queries++;
 	return query;
 }
@@ -107,6 +110,7 @@ pfs_pg_query_part(PfsPgQuery *query)
 	if (query->relations.statement != NULL)
 		query->relations.statement->host_query = NULL;
 	query->relations.statement = NULL;
+	pfs_pg_untied_fresh = NULL; /* whosever it is */
 }
 
 /* Before ExecutorEnd. */

@@ -97,7 +97,6 @@ begin_change(PfsRelations *relations, const PfsStatement *statement)
 	Relation	index = statement->host_hops > 0 ? pfs_brief_index(relations, statement) : NULL;
 	PfsKnown   *changed = pfs_brief_ready(table);
 	PfsKnown   *scanned = index != NULL ? pfs_brief_ready(index) : changed;
-	PfsPart    *part = relations->own;
 	PfsCounters now;
 
 	if (changed == NULL || scanned == NULL ||
@@ -105,26 +104,22 @@ begin_change(PfsRelations *relations, const PfsStatement *statement)
 		!pfs_brief_untimed(scanned))
 		return false;
 	pfs_known_epoch++;
-	relations->part = part;
-	relations->parts = 1;
+	relations->own[PFS_BRIEF_SCANNED].relation = NULL;
 	if (index != NULL)
-	{
-		pfs_brief_note_scan(part, index, scanned);
-		pfs_part_set(part++, index, scanned, PFS_READS_INDEX, true);
-		relations->parts = 2;
-	}
-	pfs_part_set(part, table, changed, PFS_READS_NOTHING, true);
+		pfs_brief_note_scan(relations, index, scanned);
 	pfs_counters_read_table(table->pgstat_info, &now);
 	memcpy(changed->seen, now.value, sizeof(now.value));
 	changed->epoch = pfs_known_epoch;
+	relations->own[PFS_BRIEF_CHANGED].relation = table;
+	relations->own[PFS_BRIEF_CHANGED].known = changed;
 	pfs_brief_run(relations, statement->host_brief);
 	return true;
 }
 
 PFS_HOT pg_noinline void
-pfs_brief_begin_change(PfsRelations *relations, const PfsStatement *statement)
+pfs_brief_begin_other(PfsRelations *relations, const PfsStatement *statement)
 {
-	if (!begin_change(relations, statement))
+	if (statement->host_brief <= PFS_BRIEF_SCAN || !pfs_brief_may_begin() || !begin_change(relations, statement))
 		pfs_relations_begin(relations);
 }
 
@@ -156,13 +151,14 @@ take_change(const PfsPart *part, PfsTableOperation operation)
 }
 
 PFS_HOT pg_noinline void
-pfs_brief_end_change(PfsRelations *relations)
+pfs_brief_end_other(PfsRelations *relations)
 {
 	const PfsPart *part = relations->own;
 
-	if (pfs_likely(pfs_relations_running == relations) &&
-		(relations->parts == 1 || pfs_brief_take_scan(part++, relations->statement)) &&
-		take_change(part, (PfsTableOperation) (relations->brief - PFS_BRIEF_SCAN)))
+	if (pfs_likely(relations->brief > PFS_BRIEF_SCAN && pfs_relations_running == relations) &&
+		(part[PFS_BRIEF_SCANNED].relation == NULL ||
+		 pfs_brief_take_scan(&part[PFS_BRIEF_SCANNED], relations->statement)) &&
+		take_change(&part[PFS_BRIEF_CHANGED], (PfsTableOperation) (relations->brief - PFS_BRIEF_SCAN)))
 		pfs_brief_leave(relations);
 	else
 		pfs_relations_end(relations);

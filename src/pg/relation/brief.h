@@ -3,9 +3,9 @@
  *		The most frequent calls by far: those of plans that scan one index at most, and change one table at most.
  *
  * Which these are is a fact of the plan: it stands in the template, and in the statement (host_brief, host_hops).  A call
- * is brief if it is also the outermost one, all of it is recorded, and nothing is timed.  Of the only part of one that
- * only scans relation and known are noted, no more, see pfs_relations_spell_out.  What does not go the short way goes
- * the general one, before anything has changed.
+ * is brief if it is also the outermost one, all of it is recorded, and nothing is timed.  Of its parts relation and known
+ * are noted, no more, see pfs_relations_spell_out.  What does not go the short way goes the general one, before
+ * anything has changed.
  */
 #ifndef PFS_PG_BRIEF_H
 #define PFS_PG_BRIEF_H
@@ -22,9 +22,13 @@ typedef enum PfsBrief
 	PFS_BRIEF_DELETE
 } PfsBrief;
 
-/* brief.c: the short way for one that changes a table, else the general one. */
-extern void pfs_brief_begin_change(PfsRelations *relations, const PfsStatement *statement);
-extern void pfs_brief_end_change(PfsRelations *relations);
+/* Its parts; relation NULL: none. */
+#define PFS_BRIEF_SCANNED 0
+#define PFS_BRIEF_CHANGED 1
+
+/* brief.c: the short way of one that changes a table, else the general one. */
+extern void pfs_brief_begin_other(PfsRelations *relations, const PfsStatement *statement);
+extern void pfs_brief_end_other(PfsRelations *relations);
 
 /* --- a call begins --- */
 
@@ -61,8 +65,10 @@ pfs_brief_index(const PfsRelations *relations, const PfsStatement *statement)
 
 /* What is returned is noted when it ends: before, nobody asks an index that is read with its table. */
 static inline void
-pfs_brief_note_scan(PfsPart *part, Relation index, PfsKnown *known)
+pfs_brief_note_scan(PfsRelations *relations, Relation index, PfsKnown *known)
 {
+	PfsPart    *part = &relations->own[PFS_BRIEF_SCANNED];
+
 	part->relation = index;
 	part->known = known;
 	known->epoch = pfs_known_epoch;
@@ -87,27 +93,37 @@ pfs_brief_begin_scan(PfsRelations *relations, const PfsStatement *statement)
 	Relation	index = pfs_brief_index(relations, statement);
 	PfsKnown   *known = pfs_brief_ready(index);
 
-	if (pfs_unlikely(known == NULL) || !pfs_brief_untimed(known))
+	if (pfs_unlikely(known == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
 		return false;
 	pfs_known_epoch++;
-	pfs_brief_note_scan(relations->own, index, known);
+	pfs_brief_note_scan(relations, index, known);
 	pfs_brief_run(relations, PFS_BRIEF_SCAN);
 	return true;
 }
 
-/* As pfs_relations_begin.  That rows are counted as they were last says, too, that they are wanted. */
+/* It is the outermost one; that rows are counted as they were last says, too, that they are wanted. */
+static inline bool
+pfs_brief_may_begin(void)
+{
+	return pfs_relations_running == NULL && pfs_wait_rows_known(&pfs_session);
+}
+
+/* As pfs_relations_begin, of the query's first call. */
+static pg_attribute_always_inline void
+pfs_brief_begin_first(PfsRelations *relations, const PfsStatement *statement)
+{
+	if (pfs_unlikely(statement->host_brief != PFS_BRIEF_SCAN || !pfs_brief_may_begin()) ||
+		pfs_unlikely(!pfs_brief_begin_scan(relations, statement)))
+		pfs_brief_begin_other(relations, statement);
+}
+
 static pg_attribute_always_inline void
 pfs_brief_begin(PfsRelations *relations, const PfsStatement *statement)
 {
-	uint8		brief = statement->host_brief;
-
-	if (pfs_unlikely(relations->nothing != 0 || pfs_relations_running != NULL || brief == PFS_BRIEF_NOT ||
-					 pfs_session.rows.changes != pfs_load_acquire(&pfs_arena->changes)))
+	if (pfs_unlikely(relations->nothing != 0))
 		pfs_relations_begin(relations);
-	else if (brief != PFS_BRIEF_SCAN)
-		pfs_brief_begin_change(relations, statement);
-	else if (pfs_unlikely(!pfs_brief_begin_scan(relations, statement)))
-		pfs_relations_begin(relations);
+	else
+		pfs_brief_begin_first(relations, statement);
 }
 
 /* --- a call ends --- */
@@ -152,13 +168,11 @@ pfs_brief_leave(PfsRelations *relations)
 static pg_attribute_always_inline void
 pfs_brief_end(PfsRelations *relations)
 {
-	if (relations->brief > PFS_BRIEF_SCAN)
-		pfs_brief_end_change(relations);
-	else if (pfs_likely(relations->brief == PFS_BRIEF_SCAN && pfs_relations_running == relations &&
-						pfs_brief_take_scan(relations->own, relations->statement)))
+	if (pfs_likely(relations->brief == PFS_BRIEF_SCAN && pfs_relations_running == relations) &&
+		pfs_likely(pfs_brief_take_scan(&relations->own[PFS_BRIEF_SCANNED], relations->statement)))
 		pfs_brief_leave(relations);
 	else
-		pfs_relations_end(relations);
+		pfs_brief_end_other(relations);
 }
 
 #endif							/* PFS_PG_BRIEF_H */

@@ -32,19 +32,31 @@ pfs_relations_remove(PfsRelations *relations)
 	relations->runs = false;
 }
 
+/* Since that call another relation may have the entry. */
+static void
+spell_out(PfsRelations *relations, Relation relation, PfsKnown *known, PfsReads reads)
+{
+	PfsPart    *part = &relations->own[relations->parts++];
+
+	pfs_part_set(part, relation, known, reads, true);
+	part->oid = RelationGetRelid(relation);
+	part->time = NULL;
+}
+
 void
 pfs_relations_spell_out(PfsRelations *relations)
 {
-	PfsPart    *part = relations->own;
+	PfsPart		scanned = relations->own[PFS_BRIEF_SCANNED];
+	PfsPart		changed = relations->own[PFS_BRIEF_CHANGED];
 
-	if (relations->brief == PFS_BRIEF_SCAN)
-	{
-		pfs_part_set(part, part->relation, part->known, PFS_READS_INDEX, true);
-		part->oid = RelationGetRelid(part->relation);	/* since that call another relation may have the entry */
-		part->time = NULL;
-		relations->part = part;
-		relations->parts = 1;
-	}
+	if (relations->brief == PFS_BRIEF_NOT)
+		return;
+	relations->part = relations->own;
+	relations->parts = 0;
+	if (scanned.relation != NULL)
+		spell_out(relations, scanned.relation, scanned.known, PFS_READS_INDEX);
+	if (relations->brief != PFS_BRIEF_SCAN)
+		spell_out(relations, changed.relation, changed.known, PFS_READS_NOTHING);
 	relations->brief = PFS_BRIEF_NOT;
 }
 

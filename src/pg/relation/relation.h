@@ -56,7 +56,7 @@ typedef struct PfsRelations
 		uint64		nothing;	/* all false and undecided: it did not run yet */
 	};
 	int			level;			/* of the transaction when the call began */
-	uint32		parts;			/* not known before the first call, and of a brief one that only scans */
+	uint32		parts;			/* not known before the first call, and of a brief one */
 	PfsPart		own[PFS_OWN_PARTS]; /* the first one begins in the line above: a brief scan needs no more */
 	PfsPart    *part;			/* own, or of the context */
 	uint32		routed;			/* of the partitions that it routes to, parts already */
