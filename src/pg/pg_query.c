@@ -63,20 +63,6 @@ more_queries(MemoryContext context)
 	return query;
 }
 
-/* Found by its memory from now on. */
-static inline void
-tie(PfsPgQuery *query, MemoryContext context)
-{
-	if (pfs_likely(query->relations.statement != NULL))
-		query->relations.statement->host_query = query;
-	pfs_pg_entry.queries++;
-	/* what MemoryContextRegisterResetCallback does */
-	query->gone.next = context->reset_cbs;
-	context->reset_cbs = &query->gone;
-	context->isReset = false;
-}
-
-/* NULL: no memory (counted). */
 static inline PfsPgQuery *
 take(MemoryContext context)
 {
@@ -91,13 +77,20 @@ take(MemoryContext context)
 PFS_HOT PfsPgQuery *
 pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
 {
-	PfsPgQuery *query = take(desc->estate->es_query_cxt);
+	MemoryContext context = desc->estate->es_query_cxt;
+	PfsPgQuery *query = take(context);
 
 	pfs_pg_query_pass(desc);
 	if (pfs_unlikely(query == NULL))
 		return NULL;
 	pfs_relations_init(&query->relations, desc->estate, desc->planstate, statement);
-	tie(query, desc->estate->es_query_cxt);
+	if (pfs_likely(statement != NULL))
+		statement->host_query = query;
+	pfs_pg_entry.queries++;
+	/* what MemoryContextRegisterResetCallback does */
+	query->gone.next = context->reset_cbs;
+	context->reset_cbs = &query->gone;
+	context->isReset = false;
 	return query;
 }
 
@@ -142,34 +135,4 @@ pfs_pg_untied_aborted(int level)
 
 	if (statement != NULL && statement->host_level >= level)
 		pfs_pg_untied_forget();
-}
-
-/* The server takes the query from a portal that fails, before its memory goes. */
-static bool
-untied_is_alive(void)
-{
-	Portal		portal = GetPortalByName("");
-
-	return portal != NULL && portal->queryDesc != NULL && portal->queryDesc->estate == pfs_pg_untied.relations.estate;
-}
-
-/* If it has gone, it is the end of the transaction that ends the statement. */
-PFS_COLD void
-pfs_pg_untied_tie(void)
-{
-	PfsPgQuery	untied;
-	PfsPgQuery *query = NULL;
-
-	pfs_relations_left(&pfs_pg_untied.relations);
-	untied = pfs_pg_untied;
-	if (untied_is_alive())
-		query = take(untied.relations.estate->es_query_cxt);
-	pfs_pg_query_end(&pfs_pg_untied);
-	if (query == NULL)
-		return;
-	query->sorts = untied.sorts;
-	query->relations = untied.relations;
-	if (query->relations.part == pfs_pg_untied.relations.own)
-		query->relations.part = query->relations.own;
-	tie(query, query->relations.estate->es_query_cxt);
 }

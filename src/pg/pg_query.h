@@ -7,13 +7,12 @@
  * a query may outlive the subtransaction it ran in, its portal's failure may go unnoticed, and its
  * ExecutorEnd may never come.  When the memory goes, the callback ends its statement.
  *
- * Nothing is tied to the memory of the most frequent one by far (pfs_pg_untied): the client's, which its unnamed portal
- * executes.  Its EState's address is only compared.  Nobody but the client's next messages can execute that portal
- * (no FETCH, no other portal runs it), so while its statement runs, it needs no more.  It is tied when its statement
- * begins to rest: to be found if it goes on, and ended if its memory goes.  Until then what ends it is
- *	- ExecutorEnd; or, if an error has skipped that,
- *	- for the statement: the ErrorResponse if it is on stage, else the abort of the (sub)transaction in which the portal was made;
- *	- for the address: the end of the transaction, or that another query begins there, or in this portal.
+ * Nothing is tied to the memory of the most frequent one by far (pfs_pg_untied): the client's, which the unnamed portal
+ * executes.  Its EState's address is only compared.  There is one such portal, and a new one takes the place of the one
+ * before: so no second query of this kind can live.  What ends it is
+ *	- ExecutorEnd; or, if that never comes,
+ *	- the abort of the subtransaction in which it began, or the end of the transaction, which no unnamed portal outlives;
+ *	- at the latest a new query that begins in such a portal, or where it was.
  */
 #ifndef PFS_PG_QUERY_H
 #define PFS_PG_QUERY_H
@@ -55,7 +54,7 @@ typedef struct PfsPgQuery
 /* The one to whose memory nothing is tied, see above; no estate: there is none. */
 extern PfsPgQuery pfs_pg_untied;
 
-/* Its EState, as long as it did not run and nothing has become of its statement. */
+/* Its EState, as long as it did not run, and its statement runs. */
 extern EState *pfs_pg_untied_fresh;
 
 /* After ExecutorStart.  statement: NULL = none.  NULL: no memory (counted). */
@@ -66,9 +65,6 @@ extern void pfs_pg_untied_forget(void);
 
 /* The same, if it began in a subtransaction that has aborted. */
 extern void pfs_pg_untied_aborted(int level);
-
-/* Its statement begins to rest. */
-extern void pfs_pg_untied_tie(void);
 
 /* A query has begun: where it is no other one can be. */
 static inline void

@@ -51,8 +51,8 @@ pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now)
 		}
 	}
 	statement->host_state = (uint8) state;
-	if (state == PFS_PG_SUSPENDED && statement->host_query == &pfs_pg_untied)
-		pfs_pg_untied_tie();
+	if (state == PFS_PG_SUSPENDED)
+		pfs_pg_untied_fresh = NULL; /* maybe it is this one's */
 }
 
 /* Where a statement ends that ends now: one that rests has ended when it began to. */
