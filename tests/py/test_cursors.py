@@ -405,7 +405,7 @@ def statements_of(observer: Any, pid: int) -> list[Any]:
     return rows(
         observer,
         "SELECT event_name, sql_text, rows_sent, rows_affected, rows_examined, sort_rows, errors, "
-        "returned_sqlstate, nesting_event_level, end_event_id IS NULL AS runs, timer_wait > 0 AS timed "
+        "returned_sqlstate, nesting_event_level, end_event_id - event_id AS inside, timer_wait > 0 AS timed "
         "FROM (SELECT * FROM performance_schema.events_statements_history_long "
         "UNION ALL SELECT * FROM performance_schema.events_statements_current WHERE end_event_id IS NULL) e "
         "WHERE thread_id = performance_schema.ps_thread_id(%s) ORDER BY event_id DESC LIMIT 100",
