@@ -166,7 +166,7 @@ begin_statement(const QueryDesc *queryDesc)
 static pg_attribute_always_inline void
 attach(QueryDesc *queryDesc, const PlannedStmt *plan, PfsStatement *statement, bool is_top)
 {
-	PfsPgQuery *query = is_top && pfs_likely(pfs_pg_query_is_plain(plan))
+	PfsPgQuery *query = is_top && pfs_likely(pfs_pg_query_is_unnamed(plan))
 		? pfs_pg_query_leave_untied(queryDesc, statement) : pfs_pg_query_attach(queryDesc, statement);
 
 	if (pfs_unlikely(queryDesc->planstate->plan != plan->planTree))
@@ -403,20 +403,18 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	}
 }
 
-/* The only statement on stage is that of the untied query. */
+/* As enter_call, of the untied query's statement, while no other is on stage. */
 static pg_attribute_always_inline void
 enter_untied(PfsStatement *statement, ErrorContextCallback *guard)
 {
 	pfs_pg_error_guard(guard);
+	statement->host_caller = NULL;
 	statement->host_enter_level = pfs_pg_nest_level;
 	statement->host_in_call = true;
 	pfs_session.running = statement;
 }
 
-/*
- * The first run of the untied query: the same with less to ask.  Its statement is the client's, was the only one on stage
- * in ExecutorStart, and runs.
- */
+/* The first run of the untied query: the same with less to ask.  Its statement is the client's, and runs. */
 static PFS_HOT pg_noinline void
 run(PFS_EXECUTOR_RUN_PARAMETERS)
 {

@@ -74,9 +74,9 @@ pfs_pg_query_pass(const QueryDesc *desc)
 		pfs_pg_untied_forget();
 }
 
-/* Is a query of this plan, whose statement is the client's, executed by the unnamed portal? */
+/* Is it the unnamed portal that executes this plan, for the client? */
 static inline bool
-pfs_pg_query_is_plain(const PlannedStmt *plan)
+pfs_pg_query_is_unnamed(const PlannedStmt *plan)
 {
 	Portal		portal = *pfs_pg_server.portal;
 

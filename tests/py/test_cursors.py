@@ -401,13 +401,17 @@ def test_unnamed_portal(servers: tuple[Any, Any], connect: Callable[..., Any], s
 
 
 def statements_of(observer: Any, pid: int) -> list[Any]:
-    """What is told of the last statements of a session: what does not depend on its clock."""
-    return rows(
+    """What is told of the last statements of a session, and how many others began before each ended."""
+    found = rows(
         observer,
-        "SELECT event_name, sql_text, rows_sent, rows_affected, rows_examined, sort_rows, errors, "
-        "returned_sqlstate, nesting_event_level, end_event_id - event_id AS inside, timer_wait > 0 AS timed "
+        "SELECT event_id, end_event_id, event_name, sql_text, rows_sent, rows_affected, rows_examined, sort_rows, errors, "
+        "returned_sqlstate, nesting_event_level, timer_wait > 0 AS timed "
         "FROM (SELECT * FROM performance_schema.events_statements_history_long "
         "UNION ALL SELECT * FROM performance_schema.events_statements_current WHERE end_event_id IS NULL) e "
         "WHERE thread_id = performance_schema.ps_thread_id(%s) ORDER BY event_id DESC LIMIT 100",
         pid,
     )
+    return [
+        (row[2:], sum(row.event_id < other.event_id <= (row.end_event_id or 0) for other in found))
+        for row in found
+    ]
