@@ -67,7 +67,8 @@ typedef struct PfsStatement
 	uint8_t		host_changes;	/* ... and as affected */
 	uint8_t		host_watches;	/* its plan sorts, or may spill */
 	uint8_t		host_broken;	/* an error broke off a run; host_broken_rows are of it */
-	uint8_t		spare[2];
+	uint8_t		host_brief;		/* what its plan asks of relations: PfsBrief, ... */
+	uint8_t		host_hops;		/* ... and how many nodes are above its scan */
 
 	uint64_t	host_base;		/* what the host's counters showed when it began */
 	PfsWaitTotals waits;

@@ -26,6 +26,7 @@
 #include "replication/walsender.h"
 #include "storage/ipc.h"
 #include "tcop/dest.h"
+#include "tcop/pquery.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -38,6 +39,7 @@ static const uint32 not_known = UINT32_MAX;
 PfsPgEntry	pfs_pg_entry = {.gate = &not_known};
 PFS_HOT_DATA PFS_ALIGNED PfsPgServer pfs_pg_server = {0};
 PFS_HOT_DATA bool pfs_pg_has_client = false;
+static Portal no_portal = NULL;
 
 static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
 
@@ -153,6 +155,7 @@ attach(bool patient)
 	info.database_id = MyDatabaseId;
 	info.encoding = GetDatabaseEncoding();
 	pfs_pg_has_client = MyProcPort != NULL;
+	pfs_pg_server.portal = pfs_pg_has_client ? &ActivePortal : &no_portal;
 	if (MyProcPort != NULL)
 		describe_client(MyProcPort, &info, host, sizeof(host));
 	if (attaching)
@@ -344,7 +347,7 @@ pfs_pg_backend_install(void)
 	{
 		.methods = &PqCommMethods,.errors = &error_context_stack,.search_path = &namespace_search_path,
 			.temporary_blocks = &pgBufferUsage.temp_blks_written,.user = GetUserId,.in_block = IsTransactionBlock,
-			.read_only = &XactReadOnly,.isolation = &XactIsoLevel,
+			.portal = &no_portal,.read_only = &XactReadOnly,.isolation = &XactIsoLevel,
 			.program = &application_name,.in_transaction = IsTransactionState,
 			.transaction_id = GetTopFullTransactionIdIfAny,.buffered = pfs_pg_buffered,
 			.is_reading = pq_is_reading_msg,.begin_reading = pq_startmsgread,.peek = pq_peekbyte,

@@ -21,6 +21,7 @@
 #include "pg/pg_statement.h"
 #include "pg/pg_text.h"
 #include "pg/pg_wait.h"
+#include "pg/relation/brief.h"
 #include "tcop/dest.h"
 
 static post_parse_analyze_hook_type prev_post_parse_analyze_hook = NULL;
@@ -133,6 +134,7 @@ pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
 static PFS_COLD void
 attach_only(QueryDesc *queryDesc)
 {
+	pfs_pg_query_pass(queryDesc);
 	if (pfs_pg_wants(PFS_GATE_TABLES))
 		(void) pfs_pg_query_attach(queryDesc, NULL);
 }
@@ -157,11 +159,18 @@ begin_statement(const QueryDesc *queryDesc)
 	return NULL;
 }
 
-/* Back from ExecutorStart, the statement has left the stage. */
+/*
+ * Back from ExecutorStart, the statement has left the stage.  plan: by which it was begun; is_top: it is what the client's
+ * command executes.
+ */
 static pg_attribute_always_inline void
-attach(QueryDesc *queryDesc, PfsStatement *statement)
+attach(QueryDesc *queryDesc, const PlannedStmt *plan, PfsStatement *statement, bool is_top)
 {
-	PfsPgQuery *query = pfs_pg_query_attach(queryDesc, statement);
+	PfsPgQuery *query = is_top && pfs_likely(pfs_pg_query_is_unnamed(plan))
+		? pfs_pg_query_leave_untied(queryDesc, statement) : pfs_pg_query_attach(queryDesc, statement);
+
+	if (pfs_unlikely(queryDesc->planstate->plan != plan->planTree))
+		statement->host_brief = PFS_BRIEF_NOT;	/* another's hook has put another plan there */
 
 	if (pfs_unlikely(query == NULL))
 		end_unattached(statement);
@@ -180,7 +189,7 @@ rest_if_cursor(const QueryDesc *queryDesc, PfsStatement *statement)
 
 /* Back from ExecutorStart.  What that ran may have ended the statement, or left others on stage. */
 static pg_noinline void
-start_done(QueryDesc *queryDesc, PfsStatement *statement, uint64 id)
+start_done(QueryDesc *queryDesc, const PlannedStmt *plan, PfsStatement *statement, uint64 id)
 {
 	if (pfs_unlikely(!pfs_pg_is_still(statement, id)))
 	{
@@ -189,12 +198,13 @@ start_done(QueryDesc *queryDesc, PfsStatement *statement, uint64 id)
 	}
 	pfs_pg_leave(statement);
 	rest_if_cursor(queryDesc, statement);
-	attach(queryDesc, statement);
+	attach(queryDesc, plan, statement, statement == pfs_session.top);
 }
 
 static pg_noinline void
 start_any(QueryDesc *queryDesc, int eflags)
 {
+	const PlannedStmt *plan = queryDesc->plannedstmt;
 	PfsStatement *statement = begin_statement(queryDesc);
 	uint64		id;
 
@@ -207,12 +217,12 @@ start_any(QueryDesc *queryDesc, int eflags)
 	id = statement->record->statement_id;
 	pfs_pg_enter(statement);
 	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
-	start_done(queryDesc, statement, id);
+	start_done(queryDesc, plan, statement, id);
 }
 
 /* The statement has begun in the plain way, called from this one; or it could not. */
 static pg_attribute_always_inline void
-start_plain(QueryDesc *queryDesc, int eflags, PfsStatement *statement, PfsStatement *caller)
+start_plain(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatement *statement, PfsStatement *caller)
 {
 	uint64		id;
 
@@ -225,31 +235,34 @@ start_plain(QueryDesc *queryDesc, int eflags, PfsStatement *statement, PfsStatem
 	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
 	if (pfs_unlikely(pfs_session.running != statement || statement->record->statement_id != id))
 	{
-		start_done(queryDesc, statement, id);
+		start_done(queryDesc, plan, statement, id);
 		return;
 	}
 	statement->host_in_call = false;
 	pfs_session.running = caller;
 	if (caller != NULL)
 		rest_if_cursor(queryDesc, statement);
-	attach(queryDesc, statement);
+	attach(queryDesc, plan, statement, caller == NULL);
 }
 
 static PFS_HOT pg_noinline void
 start_nested(QueryDesc *queryDesc, int eflags)
 {
+	const PlannedStmt *plan = queryDesc->plannedstmt;
 	PfsStatement *caller = pfs_session.running;
 
-	start_plain(queryDesc, eflags, pfs_pg_begin_plain_nested(queryDesc->plannedstmt), caller);
+	start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain_nested(plan), caller);
 }
 
 static PFS_HOT pg_noinline void
 start(QueryDesc *queryDesc, int eflags)
 {
+	const PlannedStmt *plan = queryDesc->plannedstmt;
+
 	if (pfs_unlikely(pfs_session.running != NULL))
 		start_nested(queryDesc, eflags);
 	else
-		start_plain(queryDesc, eflags, pfs_pg_begin_plain(queryDesc->plannedstmt), NULL);
+		start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain(plan), NULL);
 }
 
 static PFS_PG_ENTRY void
@@ -345,34 +358,14 @@ run_unrecorded(Stage *stage, PFS_EXECUTOR_RUN_PARAMETERS)
 	end_relations(stage);
 }
 
-/* Back from the executor: time between the runs of a cursor does not belong to its statement. */
+/* Back from the executor. */
 static pg_attribute_always_inline void
-note_rows(PfsStatement *statement, const QueryDesc *queryDesc, uint64 count, bool is_top)
+note_rows(PfsStatement *statement, const QueryDesc *queryDesc)
 {
 	statement->host_rows += queryDesc->estate->es_processed;
 	statement->host_broken = false; /* the error was a warning, or was caught */
-	if (queryDesc->dest->mydest == DestRemoteExecute)
+	if (pfs_unlikely(!pfs_pg_command.extended) && queryDesc->dest->mydest == DestRemoteExecute)
 		pfs_pg_command.extended = true;
-	if (pfs_unlikely(!pfs_pg_has_client || !is_top) && count != 0 && queryDesc->estate->es_processed >= count)
-		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
-}
-
-/* guarded: an error guard is due, see needs_guard. */
-static pg_attribute_always_inline void
-run_recorded(PfsPgQuery *query, PfsStatement *statement, bool guarded, bool is_top, PFS_EXECUTOR_RUN_PARAMETERS)
-{
-	ErrorContextCallback guard;
-	bool		aside;
-
-	enter_call(statement, &guard, guarded);
-	aside = pfs_pg_protocol_aside();	/* a guard brings it back */
-	pfs_relations_begin(&query->relations);
-	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	if (pfs_likely(aside))
-		pfs_pg_protocol_back();
-	pfs_relations_end(&query->relations);
-	if (pfs_likely(leave_call(query, statement, &guard, guarded)))
-		note_rows(statement, queryDesc, count, is_top);
 }
 
 static pg_noinline void
@@ -380,6 +373,8 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	Stage		stage;
 	PfsStatement *statement;
+	bool		guarded = needs_guard();
+	bool		aside;
 
 	find_stage(&stage, queryDesc);
 	statement = stage.statement;
@@ -392,23 +387,58 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	if (pfs_unlikely(statement->host_state == PFS_PG_SUSPENDED))
 		pfs_pg_move(statement, PFS_PG_RUNNING,
 					statement->record->level == 0 ? pfs_pg_command_since() : 0);
-	run_recorded(stage.query, statement, needs_guard(), statement->record->level == 0, PFS_EXECUTOR_RUN_ARGUMENTS);
+	enter_call(statement, &stage.guard, guarded);
+	aside = pfs_pg_protocol_aside();	/* a guard brings it back */
+	pfs_brief_begin(&stage.query->relations, statement);
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	if (pfs_likely(aside))
+		pfs_pg_protocol_return();
+	pfs_brief_end(&stage.query->relations);
+	if (pfs_likely(leave_call(stage.query, statement, &stage.guard, guarded)))
+	{
+		note_rows(statement, queryDesc);
+		if (pfs_unlikely(!pfs_pg_has_client || statement->record->level > 0) && count != 0 &&
+			queryDesc->estate->es_processed >= count)
+			pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);	/* it is a cursor's */
+	}
 }
 
-/* The client's statement that has begun last, and runs: the same with less to ask. */
+/* As enter_call, of the untied query's statement, while no other is on stage. */
+static pg_attribute_always_inline void
+enter_untied(PfsStatement *statement, ErrorContextCallback *guard)
+{
+	pfs_pg_error_guard(guard);
+	statement->host_caller = NULL;
+	statement->host_enter_level = pfs_pg_nest_level;
+	statement->host_in_call = true;
+	pfs_session.running = statement;
+}
+
+/* The first run of the untied query: the same with less to ask.  Its statement is the client's, and runs. */
 static PFS_HOT pg_noinline void
 run(PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	PfsStatement *statement = pfs_session.top;
-	PfsPgQuery *query;
+	PfsPgQuery *query = &pfs_pg_untied;
+	PfsStatement *statement;
+	ErrorContextCallback guard;
 
-	if (pfs_unlikely(statement == NULL || statement->host_state != PFS_PG_RUNNING || pfs_session.running != NULL ||
-					 (query = statement->host_query) == NULL || query->relations.estate != queryDesc->estate))
+	if (pfs_unlikely(pfs_pg_untied_fresh != queryDesc->estate || pfs_session.running != NULL) ||
+		pfs_unlikely(!pfs_pg_protocol_aside()))
 	{
+		pfs_pg_untied_fresh = NULL;
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
 	}
-	run_recorded(query, statement, true, true, PFS_EXECUTOR_RUN_ARGUMENTS);
+	pfs_keep(query);
+	statement = query->relations.statement;
+	pfs_pg_untied_fresh = NULL;
+	enter_untied(statement, &guard);
+	pfs_brief_begin_first(&query->relations, statement);
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	pfs_pg_protocol_return();
+	pfs_brief_end(&query->relations);
+	if (pfs_likely(leave_call(query, statement, &guard, true)))
+		note_rows(statement, queryDesc);
 }
 
 static PFS_PG_ENTRY void
@@ -420,8 +450,8 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 		run(PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
-static PFS_HOT pg_noinline void
-finish(QueryDesc *queryDesc)
+static pg_noinline void
+finish_any(QueryDesc *queryDesc)
 {
 	Stage		stage;
 	bool		guarded;
@@ -448,6 +478,27 @@ finish(QueryDesc *queryDesc)
 	(void) leave_call(stage.query, stage.statement, &stage.guard, guarded);
 }
 
+/* Of the untied query, as its run. */
+static PFS_HOT pg_noinline void
+finish(QueryDesc *queryDesc)
+{
+	PfsPgQuery *query = &pfs_pg_untied;
+	PfsStatement *statement;
+	ErrorContextCallback guard;
+
+	pfs_keep(query);
+	statement = query->relations.statement;
+	if (pfs_unlikely(query->relations.estate != queryDesc->estate || statement == NULL || pfs_session.running != NULL ||
+					 queryDesc->estate->es_auxmodifytables != NIL))
+	{
+		finish_any(queryDesc);
+		return;
+	}
+	enter_untied(statement, &guard);
+	pfs_pg_entry.ExecutorFinish(queryDesc);
+	(void) leave_call(query, statement, &guard, true);
+}
+
 static PFS_PG_ENTRY void
 pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
 {
@@ -472,36 +523,40 @@ bill_worker(const PlannedStmt *plan)
 		pfs_wait_bill(&pfs_session, digest, generation);
 }
 
-/* Of a query that has a statement. */
-static pg_noinline void
-end_statement(QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *statement)
+/* Of a query that is known, with its statement if it still has one. */
+static pg_attribute_always_inline void
+end_known(QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *statement)
 {
-	uint64		id = statement->record->statement_id;
+	uint64		id = 0;
 
-	pfs_pg_plan_end(query, statement);
+	if (pfs_likely(statement != NULL))
+	{
+		id = statement->record->statement_id;
+		pfs_pg_plan_end(query, statement);
+	}
 	pfs_pg_query_end(query);
 	pfs_pg_entry.ExecutorEnd(queryDesc);
-	if (pfs_pg_is_still(statement, id))
+	if (pfs_likely(statement != NULL) && pfs_pg_is_still(statement, id))
 		pfs_pg_executed(statement);
 }
 
-/* Of one without, or in a process that begins nothing in the plain way. */
 static pg_noinline void
 end_any(QueryDesc *queryDesc)
 {
-	Stage		stage;
+	PfsPgQuery *query = find_query(queryDesc);
 
-	find_stage(&stage, queryDesc);
 	if (pfs_unlikely(IsParallelWorker()) && pfs_session.thread != NULL)
 		bill_worker(queryDesc->plannedstmt);
-	if (stage.statement != NULL)
-	{
-		end_statement(queryDesc, stage.query, stage.statement);
-		return;
-	}
-	if (pfs_likely(stage.query != NULL))
-		pfs_pg_query_end(stage.query);
-	pfs_pg_entry.ExecutorEnd(queryDesc);
+	if (pfs_likely(query != NULL))
+		end_known(queryDesc, query, query->relations.statement);
+	else
+		pfs_pg_entry.ExecutorEnd(queryDesc);
+}
+
+static PFS_HOT pg_noinline void
+end_untied(QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *statement)
+{
+	end_known(queryDesc, query, statement);
 }
 
 /* Was the client told that its command is complete, so that nothing is left to be done but the commit? */
@@ -515,10 +570,11 @@ waits_for_commit(const PfsStatement *statement)
 static PFS_HOT pg_noinline void
 end(QueryDesc *queryDesc)
 {
-	PfsPgQuery *query = pfs_pg_query(queryDesc);
+	PfsPgQuery *query = &pfs_pg_untied;
 	PfsStatement *statement;
 
-	if (pfs_unlikely(query == NULL || !pfs_session.may_be_plain))
+	pfs_keep(query);
+	if (pfs_unlikely(query->relations.estate != queryDesc->estate || query->relations.runs))
 	{
 		end_any(queryDesc);
 		return;
@@ -528,12 +584,14 @@ end(QueryDesc *queryDesc)
 	{
 		if (!waits_for_commit(statement))
 		{
-			end_statement(queryDesc, query, statement);
+			end_untied(queryDesc, query, statement);
 			return;
 		}
 		pfs_pg_plan_end(query, statement);
+		pfs_pg_query_part(query);
 	}
-	pfs_pg_query_end(query);
+	pfs_pg_entry.queries--;
+	query->relations.estate = NULL;
 	pfs_pg_entry.ExecutorEnd(queryDesc);
 }
 

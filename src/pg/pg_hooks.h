@@ -142,12 +142,11 @@ extern void pfs_pg_transaction_refresh(void);
  */
 extern void pfs_pg_error_guard(ErrorContextCallback *guard);
 
-/* Puts any callback there; undone by the next. */
+/* Puts any callback there, which asks for no argument; undone by the next. */
 static inline void
 pfs_pg_error_push(ErrorContextCallback *guard, void (*callback) (void *arg))
 {
 	guard->callback = callback;
-	guard->arg = NULL;
 	guard->previous = *pfs_pg_server.errors;
 	*pfs_pg_server.errors = guard;
 }

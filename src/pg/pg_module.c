@@ -26,6 +26,7 @@
  *		pg_wait_lock.c		heavyweight locks and who holds them
  *		pg_wait_sampler.c	looks at wait events where calls are not timed
  *		relation/calls.c	rows of tables and indexes: what a call has read and changed
+ *		relation/brief.c	the same of the most frequent plans
  *		relation/known.c	relations by oid
  *		relation/rows.c		names and rows of tables
  *		relation/dropped.c	rename, drop

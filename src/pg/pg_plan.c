@@ -465,6 +465,7 @@ pfs_pg_shape(const PlannedStmt *plan, PfsPgTemplate *template)
 	foreach(cell, plan->subplans)
 		look_at((Plan *) lfirst(cell), &shape, false, 0);
 	template->counters = 0;
+	template->brief = pfs_brief_plan(plan, &template->hops);
 	template->sorts = shape.sorts == 0 ? SORTS_NOT : sorts_what_is_read(plan) ? SORTS_WHAT_IS_READ : SORTS;
 	template->watches = shape.temporary > 0;
 	list_counters(&shape, template);
@@ -474,6 +475,7 @@ pfs_pg_shape(const PlannedStmt *plan, PfsPgTemplate *template)
 pg_noinline void
 pfs_pg_plan_start(PfsPgQuery *query)
 {
+	query->sorts = NULL;
 	if (query->relations.statement->host_watches == SORTS_WHAT_IS_READ && is_counted_exactly(query))
 		query->sorts = &what_is_read;
 	else
@@ -486,7 +488,7 @@ pfs_pg_plan_end_unusual(PfsPgQuery *query)
 	PfsStatement *statement = query->relations.statement;
 	Spills		spills = {0};
 
-	if (pfs_unlikely(query->sorts != NULL))
+	if (statement->host_watches && query->sorts != NULL)
 		pfs_statement_set(statement, PFS_COUNTER_SORT_ROWS, rows_sorted(query));
 	if ((uint64) pgBufferUsage.temp_blks_written == statement->host_base)
 		return;

@@ -24,6 +24,14 @@ pfs_pg_protocol_aside(void)
 	return true;
 }
 
+/* It has run. */
+static inline void
+pfs_pg_protocol_return(void)
+{
+	if (pfs_likely(*pfs_pg_server.methods == pfs_pg_server_methods))
+		*pfs_pg_server.methods = &pfs_pg_our_methods;
+}
+
 /* Something else than rows may be sent.  Does nothing if our table is there, or one that is not the server's. */
 static inline void
 pfs_pg_protocol_back(void)

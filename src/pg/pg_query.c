@@ -10,6 +10,9 @@
 #include "pg/pg_statement.h"
 #include "utils/memutils.h"
 
+PfsPgQuery	pfs_pg_untied __attribute__((aligned(64)));
+PFS_HOT_DATA EState *pfs_pg_untied_fresh = NULL;
+
 /* So many need no memory of the query's; those that are free, by "next". */
 #define OWN_QUERIES 16
 
@@ -60,12 +63,26 @@ more_queries(MemoryContext context)
 	return query;
 }
 
-static pg_attribute_always_inline PfsPgQuery *
-attach(PfsPgQuery *query, const QueryDesc *desc, PfsStatement *statement)
+static inline PfsPgQuery *
+take(MemoryContext context)
+{
+	PfsPgQuery *query = free_queries;
+
+	if (pfs_unlikely(query == NULL))
+		return more_queries(context);
+	free_queries = query->next;
+	return query;
+}
+
+PFS_HOT PfsPgQuery *
+pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
 {
 	MemoryContext context = desc->estate->es_query_cxt;
+	PfsPgQuery *query = take(context);
 
-	query->sorts = NULL;
+	pfs_pg_query_pass(desc);
+	if (pfs_unlikely(query == NULL))
+		return NULL;
 	pfs_relations_init(&query->relations, desc->estate, desc->planstate, statement);
 	if (pfs_likely(statement != NULL))
 		statement->host_query = query;
@@ -77,37 +94,11 @@ attach(PfsPgQuery *query, const QueryDesc *desc, PfsStatement *statement)
 	return query;
 }
 
-static pg_noinline PfsPgQuery *
-attach_another(const QueryDesc *desc, PfsStatement *statement)
-{
-	PfsPgQuery *query = more_queries(desc->estate->es_query_cxt);
-
-	return query == NULL ? NULL : attach(query, desc, statement);
-}
-
-PFS_HOT PfsPgQuery *
-pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
-{
-	PfsPgQuery *query = free_queries;
-
-	if (pfs_unlikely(query == NULL))
-		return attach_another(desc, statement);
-	free_queries = query->next;
-	return attach(query, desc, statement);
-}
-
-static inline void
-give_back(PfsPgQuery *query)
-{
-	if (pfs_likely(is_own(query)))
-		set_free(query);
-}
-
 /*
  * It did not end before: it has failed, or was left.  Nothing will end its statement any more.  Of the query nothing
  * may be looked at, its relations may be closed.
  */
-static pg_noinline void
+static PFS_COLD void
 leave(PfsPgQuery *query)
 {
 	PfsStatement *statement = query->relations.statement;
@@ -115,7 +106,6 @@ leave(PfsPgQuery *query)
 	pfs_pg_query_end(query);
 	if (statement != NULL)
 		pfs_pg_end_orphan(statement);
-	give_back(query);
 }
 
 /* The query's memory goes. */
@@ -126,6 +116,23 @@ pfs_pg_query_gone(void *arg)
 
 	if (pfs_unlikely(query->relations.estate != NULL))
 		leave(query);
-	else
-		give_back(query);
+	if (pfs_likely(is_own(query)))
+		set_free(query);
+}
+
+/* --- the untied one --- */
+
+PFS_COLD void
+pfs_pg_untied_forget(void)
+{
+	leave(&pfs_pg_untied);
+}
+
+PFS_COLD void
+pfs_pg_untied_aborted(int level)
+{
+	const PfsStatement *statement = pfs_pg_untied.relations.statement;
+
+	if (statement != NULL && statement->host_level >= level)
+		pfs_pg_untied_forget();
 }

@@ -6,6 +6,13 @@
  * and free when that is called.  So nothing has to be released by a guess and no address can be taken for another:
  * a query may outlive the subtransaction it ran in, its portal's failure may go unnoticed, and its
  * ExecutorEnd may never come.  When the memory goes, the callback ends its statement.
+ *
+ * Nothing is tied to the memory of the most frequent one by far (pfs_pg_untied): the client's, which the unnamed portal
+ * executes.  Its EState's address is only compared.  There is one such portal, and a new one takes the place of the one
+ * before: so no second query of this kind can live.  What ends it is
+ *	- ExecutorEnd; or, if that never comes,
+ *	- the abort of the subtransaction in which it began, or the end of the transaction, which no unnamed portal outlives;
+ *	- at the latest a new query that begins in such a portal, or where it was.
  */
 #ifndef PFS_PG_QUERY_H
 #define PFS_PG_QUERY_H
@@ -15,7 +22,9 @@
 #include "nodes/execnodes.h"
 #include "nodes/memnodes.h"
 #include "pg/pg_hooks.h"
+#include "pg/pg_server.h"
 #include "pg/relation/relation.h"
+#include "utils/portal.h"
 
 /*
  * Counts the calls of a node, which are the rows that a sort above it takes in, and the time of some; hangs on the
@@ -35,15 +44,60 @@ typedef struct PfsPgNodeCounter
 
 typedef struct PfsPgQuery
 {
-	MemoryContextCallback gone; /* of es_query_cxt */
-	PfsPgNodeCounter *sorts;
-	struct PfsPgQuery *next;	/* of the free ones */
 	/* its estate and plan, too; no estate: after ExecutorEnd, or the end of its memory */
 	PfsRelations relations;
+	PfsPgNodeCounter *sorts;	/* if its statement watches some, see pg_plan.c */
+	struct PfsPgQuery *next;	/* of the free ones */
+	MemoryContextCallback gone; /* of es_query_cxt */
 } PfsPgQuery;
+
+/* The one to whose memory nothing is tied, see above; no estate: there is none. */
+extern PfsPgQuery pfs_pg_untied;
+
+/* Its EState, as long as it did not run, and its statement runs. */
+extern EState *pfs_pg_untied_fresh;
 
 /* After ExecutorStart.  statement: NULL = none.  NULL: no memory (counted). */
 extern PfsPgQuery *pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement);
+
+/* The untied one has gone, without a word. */
+extern void pfs_pg_untied_forget(void);
+
+/* The same, if it began in a subtransaction that has aborted. */
+extern void pfs_pg_untied_aborted(int level);
+
+/* A query has begun: where it is no other one can be. */
+static inline void
+pfs_pg_query_pass(const QueryDesc *desc)
+{
+	if (pfs_unlikely(pfs_pg_untied.relations.estate == desc->estate))
+		pfs_pg_untied_forget();
+}
+
+/* Is it the unnamed portal that executes this plan, for the client? */
+static inline bool
+pfs_pg_query_is_unnamed(const PlannedStmt *plan)
+{
+	Portal		portal = *pfs_pg_server.portal;
+
+	return pfs_likely(portal != NULL && portal->name[0] == '\0' && linitial(portal->stmts) == plan);
+}
+
+/* Then nothing has to be tied to it. */
+static pg_attribute_always_inline PfsPgQuery *
+pfs_pg_query_leave_untied(const QueryDesc *desc, PfsStatement *statement)
+{
+	PfsPgQuery *query = &pfs_pg_untied;
+
+	pfs_keep(query);
+	if (pfs_unlikely(query->relations.estate != NULL))
+		pfs_pg_untied_forget();
+	pfs_relations_init(&query->relations, desc->estate, desc->planstate, statement);
+	statement->host_query = query;
+	pfs_pg_untied_fresh = desc->estate;
+	pfs_pg_entry.queries++;
+	return query;
+}
 
 /* Query and statement know nothing of each other any more. */
 static inline void
@@ -52,6 +106,7 @@ pfs_pg_query_part(PfsPgQuery *query)
 	if (query->relations.statement != NULL)
 		query->relations.statement->host_query = NULL;
 	query->relations.statement = NULL;
+	pfs_pg_untied_fresh = NULL; /* whosever it is */
 }
 
 /* Before ExecutorEnd. */
@@ -79,16 +134,18 @@ extern void pfs_pg_plan_end_unusual(PfsPgQuery *query);
 static inline void
 pfs_pg_plan_end(PfsPgQuery *query, const PfsStatement *statement)
 {
-	if (pfs_unlikely(query->sorts != NULL || (uint64) *pfs_pg_server.temporary_blocks != statement->host_base))
+	if (pfs_unlikely(statement->host_watches || (uint64) *pfs_pg_server.temporary_blocks != statement->host_base))
 		pfs_pg_plan_end_unusual(query);
 }
 
-/* What was attached, or NULL. */
+/* What is known of it, or NULL. */
 static inline PfsPgQuery *
 pfs_pg_query(const QueryDesc *desc)
 {
 	if (pfs_unlikely(desc->estate == NULL))
 		return NULL;
+	if (pfs_pg_untied.relations.estate == desc->estate)
+		return &pfs_pg_untied;
 	for (MemoryContextCallback *callback = desc->estate->es_query_cxt->reset_cbs; callback != NULL;
 		 callback = callback->next)
 		if (pfs_likely(callback->func == pfs_pg_query_gone))

@@ -22,6 +22,7 @@ typedef struct PfsPgServer
 	int64	   *temporary_blocks;	/* pgBufferUsage.temp_blks_written */
 	Oid			(*user) (void); /* GetUserId */
 	bool		(*in_block) (void); /* IsTransactionBlock */
+	struct PortalData **portal; /* ActivePortal; of a process without a client nobody's */
 	bool	   *read_only;		/* XactReadOnly */
 	int		   *isolation;		/* XactIsoLevel */
 

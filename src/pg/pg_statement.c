@@ -270,6 +270,8 @@ describe(PfsStatement *statement, PfsStatementRecord *record, const PfsPgTemplat
 	statement->host_watches = template->sorts;
 	statement->host_returns = template->returns_rows;
 	statement->host_changes = template->changes_rows;
+	statement->host_brief = template->brief;
+	statement->host_hops = template->hops;
 	pfs_pg_usage_start(statement);
 	for (int i = 0; i < template->counters; i++)	/* "used" is in the template */
 		pfs_store(&record->counter[template->shape[i].counter], (uint64) template->shape[i].value);

@@ -25,6 +25,7 @@
 #include "executor/execdesc.h"
 #include "nodes/parsenodes.h"
 #include "pg/pg_command.h"
+#include "pg/pg_query.h"
 #include "pg/pg_text.h"
 
 typedef enum PfsPgState
@@ -53,6 +54,8 @@ pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now)
 	if (pfs_unlikely(pfs_pg_time_runs(state) != (statement->since != 0)))
 		pfs_pg_turn_time(statement, now);
 	statement->host_state = (uint8) state;
+	if (state == PFS_PG_SUSPENDED)
+		pfs_pg_untied_fresh = NULL; /* maybe it is this one's */
 }
 
 /*

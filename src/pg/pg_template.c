@@ -131,6 +131,7 @@ pfs_pg_template_of_utility(const PlannedStmt *plan, const PfsPgSource *source, c
 		statement->record->text_length == 0 || !take_place(place, plan))
 		return;
 	place->returns_rows = place->changes_rows = place->sorts = place->watches = place->counters = 0;
+	place->brief = place->hops = 0;
 	fill_common(place, plan, source->text, source->class, source->query_id);
 	place->text = pfs_statement_text_position(&pfs_session, statement);
 	place->plan = plan;

@@ -29,6 +29,8 @@ typedef struct PfsPgTemplate
 	uint8		watches;		/* has sorts, or may spill */
 	uint8		counters;		/* of the shape */
 	uint8		sorts;
+	uint8		brief;			/* PfsBrief: calls may be so, and ... */
+	uint8		hops;			/* ... so many nodes are above the scan */
 	struct
 	{
 		uint32		counter;	/* PfsCounter */

@@ -17,6 +17,7 @@
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
 #include "pg/pg_protocol.h"
+#include "pg/pg_query.h"
 #include "pg/pg_statement.h"
 #include "core/table.h"
 #include "storage/ipc.h"
@@ -111,6 +112,8 @@ settle(XactEvent event)
 	if (pfs_dropped_any || *pfs_pg_server.exiting)
 		pfs_dropped_transaction(event);
 	pfs_relations_forget(1);
+	if (pfs_pg_untied.relations.estate != NULL)
+		pfs_pg_untied_forget();
 	if (pfs_session.thread == NULL || IsParallelWorker())
 		return false;
 	if (event == XACT_EVENT_ABORT)
@@ -130,7 +133,8 @@ after_end(XactEvent event)
 
 	pfs_pg_nest_level = 1;
 	if (pfs_unlikely(event != XACT_EVENT_COMMIT || pfs_dropped_any || *pfs_pg_server.exiting ||
-					 session->thread == NULL || !session->may_be_plain || pfs_pg_any_left(session)))
+					 session->thread == NULL || !session->may_be_plain || pfs_pg_any_left(session) ||
+					 pfs_pg_untied.relations.estate != NULL))
 	{
 		if (!settle(event))
 			return;
@@ -176,6 +180,7 @@ abort_statements(int level)
 
 	if (pfs_pg_take_caught(&sqlstate, &message) && pfs_wants(&pfs_session, PFS_GATE_ERRORS))
 		pfs_error_count(&pfs_session, pfs_pg_error_number(sqlstate), true, pfs_now());
+	pfs_pg_untied_aborted(level);
 	pfs_pg_forget_level(level, sqlstate, message);
 	pfs_pg_routine_forget(level);
 }

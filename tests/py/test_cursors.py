@@ -277,3 +277,141 @@ def test_processor_time_of_cursors(
         (session.info.backend_pid,),
     ).fetchone()
     assert 0 < processor < 1.2 * float(wall)
+
+
+class Portal:
+    """A client that executes prepared statements by one portal, and others beside it."""
+
+    PREPARED = {
+        "scan": "SELECT v FROM a WHERE k = 1",
+        "sort": "SELECT v FROM a WHERE k = 2 ORDER BY v",
+        "fails": "SELECT 10 / (v - 7) FROM a WHERE k = 1",
+        "add": "INSERT INTO b VALUES (1)",
+    }
+
+    def __init__(self, raw: RawClient, name: str, observer: Any = None) -> None:
+        self.raw = raw
+        self.name = name
+        self.observer = observer
+        self.answers: list[tuple[str, bytes]] = []
+        raw.query(BY_INDEX.replace("; SET enable_sort = off", "") + "; SET plan_cache_mode = force_generic_plan")
+        for name_of, sql in self.PREPARED.items():
+            raw.parse(sql, name_of)
+        raw.sync()
+
+    def sync(self) -> None:
+        self.answers += [answer for answer in self.raw.sync() if answer[0] != "3"]
+
+    def beside(self, sql: str) -> None:
+        """By another portal: a simple query would close the unnamed one."""
+        self.raw.parse(sql, "beside").bind(portal="beside", name="beside").execute("beside")
+        self.raw.close_object("P", "beside").close_object("S", "beside")
+        self.sync()
+        self.raw.close_object("P", "beside").close_object("S", "beside").sync()
+
+    def switch(self, enabled: str) -> None:
+        if self.observer is not None:
+            self.observer.execute(
+                "UPDATE performance_schema.setup_instruments SET enabled = %s WHERE name LIKE 'statement/%%'",
+                (enabled,),
+            )
+
+    def step(self, step: str) -> None:
+        kind, _, rest = step.partition(" ")
+        if kind == "bind":
+            self.raw.close_object("P", self.name).bind(portal=self.name, name=rest)
+            self.sync()
+        elif kind == "run":
+            self.raw.execute(self.name, int(rest or 0))
+            self.sync()
+        elif kind == "pipeline":
+            for name in rest.split():
+                self.raw.close_object("P", self.name).bind(portal=self.name, name=name).execute(self.name)
+            self.sync()
+        elif kind == "switch":
+            self.switch(rest)
+        else:
+            self.beside(step)
+
+
+PORTALS = {
+    "one after the other": ["pipeline scan", "pipeline add", "pipeline sort", "pipeline scan add scan sort"],
+    "in a block": ["BEGIN", "pipeline scan add sort", "bind scan", "run", "run", "COMMIT"],
+    "in parts": ["BEGIN", "bind sort", "run 5", "INSERT INTO b VALUES (2)", "run 7", "run", "COMMIT"],
+    "something between": ["BEGIN", "bind scan", "INSERT INTO b VALUES (2)", "run", "bind sort", "run", "COMMIT"],
+    "never run": ["BEGIN", "bind scan", "SELECT count(*) FROM a", "COMMIT", "pipeline scan"],
+    "nor is the next": ["BEGIN", "bind scan", "bind sort", "bind scan", "COMMIT", "pipeline sort"],
+    "aborted": ["BEGIN", "bind scan", "ROLLBACK", "pipeline scan"],
+    "aborted in parts": ["BEGIN", "bind sort", "run 5", "ROLLBACK", "pipeline sort"],
+    "gone with its subtransaction": [
+        "BEGIN", "SAVEPOINT s", "bind scan", "ROLLBACK TO s", "SELECT count(*) FROM a", "run", "ROLLBACK",
+    ],
+    "survives a subtransaction": [
+        "BEGIN", "bind scan", "SAVEPOINT s", "SELECT 1 / 0", "ROLLBACK TO s", "run", "pipeline sort", "COMMIT",
+    ],
+    "released into the outer one": [
+        "BEGIN", "SAVEPOINT s", "bind scan", "RELEASE s", "SAVEPOINT t", "SELECT 1 / 0", "ROLLBACK TO t", "run", "COMMIT",
+    ],
+    "survives in parts": [
+        "BEGIN", "bind sort", "run 5", "SAVEPOINT s", "run 5", "SELECT 1 / 0", "ROLLBACK TO s", "run", "COMMIT",
+    ],
+    "fails": ["pipeline fails", "pipeline scan", "BEGIN", "bind fails", "run", "ROLLBACK", "pipeline scan"],
+    "fails in a subtransaction": [
+        "BEGIN", "SAVEPOINT s", "bind fails", "run", "ROLLBACK TO s", "pipeline scan", "COMMIT", "pipeline scan",
+    ],
+    "fails below its level": [
+        "BEGIN", "bind fails", "SAVEPOINT s", "run", "ROLLBACK TO s", "pipeline scan sort", "COMMIT", "pipeline scan",
+    ],
+    "something else fails": ["BEGIN", "bind scan", "nonsense", "ROLLBACK", "pipeline scan"],
+    "off meanwhile": [
+        "BEGIN", "bind scan", "switch NO", "SAVEPOINT s", "SELECT 1 / 0", "ROLLBACK TO s", "switch YES", "run", "COMMIT",
+        "pipeline sort",
+    ],
+    "gone meanwhile": [
+        "BEGIN", "SAVEPOINT s", "bind scan", "switch NO", "ROLLBACK TO s", "switch YES", "pipeline scan", "COMMIT",
+    ],
+    "aborted meanwhile": ["BEGIN", "bind scan", "switch NO", "ROLLBACK", "switch YES", "pipeline scan sort"],
+    "run while off": ["BEGIN", "bind scan", "switch NO", "run", "switch YES", "bind sort", "run", "COMMIT"],
+    "fails while off": ["BEGIN", "bind fails", "switch NO", "run", "ROLLBACK", "switch YES", "pipeline scan add"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scenario", PORTALS)
+def test_unnamed_portal(servers: tuple[Any, Any], connect: Callable[..., Any], scenario: str) -> None:
+    """Its query leaves the same statements as that of a named one, and does what it does without us."""
+    observer = connect(servers[0])
+    observer.execute(
+        "UPDATE performance_schema.setup_consumers SET enabled = 'YES' WHERE name = 'events_statements_history_long'"
+    )
+    events: list[list[Any]] = []
+    answers: list[list[tuple[str, bytes]]] = []
+    for server, name in ((servers[0], ""), (servers[0], "named"), (servers[1], "")):
+        watched = server is servers[0]
+        with RawClient(server) as raw:
+            portal = Portal(raw, name, observer if watched else None)
+            for _ in range(3):  # the second time there are templates of the plans
+                for step in PORTALS[scenario]:
+                    portal.step(step)
+            answers.append([(kind, body) for kind, body in portal.answers if kind != "E"])
+            if watched:
+                events.append(statements_of(observer, raw.pid))
+    assert answers[0] == answers[2]
+    assert events[0] == events[1]
+    assert events[0]
+
+
+def statements_of(observer: Any, pid: int) -> list[Any]:
+    """What is told of the last statements of a session, and how many others began before each ended."""
+    found = rows(
+        observer,
+        "SELECT event_id, end_event_id, event_name, sql_text, rows_sent, rows_affected, rows_examined, sort_rows, errors, "
+        "returned_sqlstate, nesting_event_level, timer_wait > 0 AS timed "
+        "FROM (SELECT * FROM performance_schema.events_statements_history_long "
+        "UNION ALL SELECT * FROM performance_schema.events_statements_current WHERE end_event_id IS NULL) e "
+        "WHERE thread_id = performance_schema.ps_thread_id(%s) ORDER BY event_id DESC LIMIT 100",
+        pid,
+    )
+    return [
+        (row[2:], sum(row.event_id < other.event_id <= (row.end_event_id or 0) for other in found))
+        for row in found
+    ]

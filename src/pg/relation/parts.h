@@ -96,20 +96,7 @@ extern void pfs_relations_run(PfsRelations *relations);
 /* Calls on the C stack, innermost first; some may have been left without a word. */
 extern PfsRelations *pfs_relations_running;
 
-/*
- * The most frequent calls by far, see pfs_relations_begin.  They are the outermost ones, all is recorded, and nothing is
- * timed.  Of the only part of a scan relation and known are noted, no more: who looks at the parts of a call makes it
- * one as others are first.
- */
-typedef enum PfsBrief
-{
-	PFS_BRIEF_NOT,
-	PFS_BRIEF_SCAN,				/* of one index; from here on the operation + 1 */
-	PFS_BRIEF_INSERT,			/* one table is changed, maybe behind the scan of one index */
-	PFS_BRIEF_UPDATE,
-	PFS_BRIEF_DELETE
-} PfsBrief;
-
+/* Who looks at the parts of a call makes it one as others are first, if it is brief. */
 extern void pfs_relations_spell_out(PfsRelations *relations);
 
 /* nodes.c: finds the relations of its plan. */

@@ -14,6 +14,7 @@
 #include "access/xact.h"
 #include "nodes/execnodes.h"
 #include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
 
 struct PfsKnown;
 struct PfsTime;
@@ -48,16 +49,16 @@ typedef struct PfsRelations
 			bool		records;
 			bool		routes; /* to partitions that are opened as rows come */
 			bool		conflicts;	/* and looks for conflicting rows in their indexes */
-			uint8		brief;	/* PfsBrief, see parts.h */
+			uint8		brief;	/* PfsBrief, see brief.h */
 			uint8		timing; /* PfsTimingState, see times.h */
 			uint8		weight; /* executions that a timed one stands for, less 1 */
 		};
 		uint64		nothing;	/* all false and undecided: it did not run yet */
 	};
 	int			level;			/* of the transaction when the call began */
-	uint32		parts;			/* not known before the first call, and of a brief scan */
+	uint32		parts;			/* not known before the first call, and of a brief one */
+	PfsPart		own[PFS_OWN_PARTS]; /* the first one begins in the line above: a brief scan needs no more */
 	PfsPart    *part;			/* own, or of the context */
-	PfsPart		own[PFS_OWN_PARTS];
 	uint32		routed;			/* of the partitions that it routes to, parts already */
 	uint32		room;
 	MemoryContext context;
@@ -79,6 +80,9 @@ pfs_relations_init(PfsRelations *relations, EState *estate, PlanState *plan, str
 /* Around ExecutorRun or ExecutorFinish. */
 extern void pfs_relations_begin(PfsRelations *relations);
 extern void pfs_relations_end(PfsRelations *relations);
+
+/* brief.c: what its calls can be (PfsBrief), and how many nodes are above the scan. */
+extern uint8 pfs_brief_plan(const PlannedStmt *plan, uint8 *hops);
 
 /* Its call will not come back, or its memory goes. */
 extern void pfs_relations_remove(PfsRelations *relations);
