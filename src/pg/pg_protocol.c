@@ -188,14 +188,6 @@ put_ready_at_last(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
-/* Is something wanted, and nothing to be done first, but for the statement that is open? */
-static pg_attribute_always_inline bool
-may_begin_idle(const PfsSession *session)
-{
-	return session->thread != NULL && pfs_load_acquire(&session->arena->changes) == session->decided &&
-		(session->wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0 && !pfs_pg_wait_is_owed();
-}
-
 /* A statement is open that has waited for its implicit commit, or another one. */
 static PFS_HOT AS_IT_IS int
 put_ready_committed(char type, const char *body, size_t length)
@@ -203,7 +195,7 @@ put_ready_committed(char type, const char *body, size_t length)
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *statement = pfs_pg_plain_top(session);
 
-	if (pfs_unlikely(statement == NULL || !may_begin_idle(session) || !pfs_pg_command.extended ||
+	if (pfs_unlikely(statement == NULL || pfs_pg_wait_is_owed() || !pfs_pg_command.extended ||
 					 statement->host_state != PFS_PG_COMMITTING))
 		return put_ready_at_last(type, body, length);
 	if (pfs_pg_end_plain(session, statement, pfs_now(), true, true))
@@ -239,7 +231,8 @@ put_ready(char type, const char *body, size_t length)
 
 	if (session->newest != NULL)
 		return put_ready_committed(type, body, length);
-	if (pfs_unlikely(!may_begin_idle(session) || now <= pfs_pg_command.came))
+	if (pfs_unlikely(session->plain != pfs_load_acquire(&session->arena->changes) || pfs_pg_wait_is_owed() ||
+					 now <= pfs_pg_command.came))
 		return put_ready_at_last(type, body, length);
 	if (pfs_unlikely(pfs_pg_command_is_query()))
 		return put_ready_queried(type, body, length);

@@ -252,6 +252,47 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	pfs_pg_executed(statement);
 }
 
+/* Does it begin or end a transaction, and nothing else? */
+static inline bool
+is_simple(const Node *utility)
+{
+	const TransactionStmt *stmt = (const TransactionStmt *) utility;
+
+	return IsA(utility, TransactionStmt) && (stmt->kind == TRANS_STMT_BEGIN || stmt->kind == TRANS_STMT_START ||
+											 stmt->kind == TRANS_STMT_COMMIT || stmt->kind == TRANS_STMT_ROLLBACK);
+}
+
+/* Such a command, of a cached plan: what the general way does for other commands is left out. */
+static PFS_HOT pg_noinline void
+execute_simple(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, ProcessUtilityContext context,
+			   ParamListInfo params, QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
+{
+	PfsStatement *statement = context != PROCESS_UTILITY_SUBCOMMAND ? pfs_pg_begin_plain_command(pstmt) : NULL;
+	bool		block = begins_block((const TransactionStmt *) pstmt->utilityStmt);
+	ErrorContextCallback guard;
+	uint64		statement_id;
+
+	if (pfs_unlikely(statement == NULL))
+	{
+		execute(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+		return;
+	}
+	if (dest != NULL && dest->mydest == DestRemoteExecute)
+		pfs_pg_command.extended = true;
+	statement_id = statement->record->statement_id;
+	pfs_pg_error_guard(&guard);
+	pfs_pg_entry.ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+	pfs_pg_error_unguard(&guard);
+	if (block)
+		pfs_pg_command.block = true;
+	pfs_pg_transaction_refresh();
+	if (pfs_unlikely(!pfs_pg_is_still(statement, statement_id)))
+		return;
+	pfs_pg_leave(statement);
+	pfs_pg_usage_end(statement);
+	pfs_pg_executed(statement);
+}
+
 static PFS_PG_ENTRY void
 pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 						ProcessUtilityContext context, ParamListInfo params,
@@ -261,6 +302,8 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES) && IsA(pstmt->utilityStmt, TransactionStmt) &&
 		!pfs_session.transaction.open && !pfs_dropped_ends_prepared(pstmt->utilityStmt))
 		pfs_pg_entry.ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+	else if (is_simple(pstmt->utilityStmt))
+		execute_simple(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	else
 		execute(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 }
