@@ -99,8 +99,8 @@ fill_common(PfsPgTemplate *template, const PlannedStmt *plan, const char *text, 
 		template->text = pfs_load(&pfs_session.thread->text_next) - pfs_arena->journal_texts;
 	}
 	template->plain = template->silent || template->text_length == 0 ||
-		template->shared.digest == PFS_DIGEST_OTHERS || (template->shared.used & PFS_RECORD_TIMED) == 0 ? 0
-		: template->decided;
+		template->shared.digest == PFS_DIGEST_OTHERS || (template->shared.used & PFS_RECORD_TIMED) == 0
+		? PFS_PG_NEVER_PLAIN : template->decided;
 }
 
 static void

@@ -13,12 +13,13 @@
 #include "pg/pg_command.h"
 
 #define PFS_PG_SHAPE_COUNTERS 6
+#define PFS_PG_NEVER_PLAIN UINT64_MAX	/* no session->plain, nor the 0 that stands there for none */
 
 /* Who begins in the plain way looks at the first line. */
 typedef struct PfsPgTemplate
 {
 	PFS_ALIGNED const PlannedStmt *plan;	/* NULL = free */
-	uint64		plain;			/* as "decided", if its statements may begin in the plain way; 0 = not */
+	uint64		plain;			/* as "decided", if its statements may begin in the plain way, else: */
 	PfsTemplate shared;			/* counters that are used are the shape's */
 	uint64		text;			/* where it was written last */
 	uint32		text_offset;	/* in the query's source, without white space ... */
