@@ -171,6 +171,7 @@ pfs_arena_init(void *memory, const PfsSizes *sizes)
 	lay_out(arena, sizes);
 	pfs_pool_init(pfs_pool_of(arena), sizes->pool_bytes);
 	arena->digest_histogram_generation = 1;
+	arena->setup_changes = 1;	/* sessions remember 0 for "never" */
 	arena->sample_age_ticks = pfs_ns_to_ticks(UINT64_C(60000000000));
 	(void) pfs_digest_reset(arena);
 	pfs_rules_default(arena);

@@ -61,8 +61,7 @@ typedef struct PfsEventHead
 #define PFS_RECORD_LONG (UINT32_C(1) << 27) /* ... and of events_statements_history_long */
 #define PFS_RECORD_FAILED (UINT32_C(1) << 28)	/* sqlstate and message are set */
 #define PFS_RECORD_ROUTINE (UINT32_C(1) << 29)	/* routine is set */
-#define PFS_RECORD_IN_STATEMENT (UINT32_C(1) << 30) /* what nesting_event_id is */
-#define PFS_RECORD_IN_TRANSACTION (UINT32_C(1) << 31)
+#define PFS_RECORD_IN_STATEMENT (UINT32_C(1) << 30) /* nesting_event_id is one; else, if there is any, a transaction */
 
 /*
  * A statement in the journal of its thread: the first line is written when it starts, the second when

@@ -3,8 +3,9 @@
  *		The journal of a thread: its open statements, the last ones that have ended, their texts.
  *
  * A statement is written where it stays: in a slot for one record.  While it runs its slot is named
- * in "open"; when it ends, the slot changes places with the oldest of the ring "order", and the number
- * of the new record is published in thread->ended.  Nothing else happens then.  Records are numbered
+ * in "open"; when it ends, its number is published in thread->ended.  Nothing else happens then.  One that begins
+ * when none is open has the next slot of the ring "order", the oldest one.  Before another one begins it makes that
+ * slot its own; what ends out of a slot of its own changes it for the oldest one of the ring.  Records are numbered
  * without gaps, in the order in which statements end.  They are added to the summaries later, see
  * summing.h; until then a reader adds those that are newer than the cells (thread->summed).
  *

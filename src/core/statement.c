@@ -23,6 +23,15 @@ pfs_statement_claim_ids(PfsSession *session)
 	claim->end = claim->next + STATEMENT_ID_BLOCK;
 }
 
+static void
+add_free(PfsSession *session, PfsStatement *statement)
+{
+	PfsStatement **list = statement->place >= 0 ? &session->free : &session->free_unplaced;
+
+	statement->older = *list;
+	*list = statement;
+}
+
 /* A new thread starts with an empty journal, in which its first places have the first slots. */
 static PFS_COLD void
 take_over_journal(PfsSession *session)
@@ -34,6 +43,7 @@ take_over_journal(PfsSession *session)
 	session->slots_of = thread->thread_id;
 	memset(session->statements_long.hot, 0, sizeof(session->statements_long.hot));
 	session->free = session->free_unplaced = session->newest = NULL;
+	session->in_ring = session->has_journal = false;
 	session->records = pfs_journal_records(arena, thread);
 	session->order = pfs_journal_order(arena, thread);
 	session->open_slots = pfs_journal_open(arena, thread);
@@ -49,12 +59,15 @@ take_over_journal(PfsSession *session)
 
 		statement->in_use = false;
 		statement->cpu = 0;
+		statement->waits.used = statement->waits.last = 0;
 		statement->place = (int16_t) (i < stack ? i : -1);
 		statement->slot = (uint16_t) i;
 		statement->record = i < stack ? session->records + i : &statement->own_record;
-		pfs_statement_free(session, statement);
+		if (i > 0)
+			add_free(session, statement);
 	}
 	session->oldest_text = session->summed_text = pfs_load(&thread->text_next);
+	session->has_journal = stack > 0;
 }
 
 /*
@@ -150,7 +163,10 @@ pfs_session_decide(PfsSession *session, uint64_t changes)
 		return;					/* a signal handler in the middle: it asks again each time */
 	decide_answers(session, changes);
 	session->decided = changes;
-	if (session->may_be_plain && session->shows && !session->times_cpu && (session->wants & PFS_GATE_STATEMENTS) != 0)
+	if (session->newest == NULL && session->slots_of != session->thread->thread_id)
+		take_over_journal(session);
+	if (session->may_be_plain && session->has_journal && session->shows && !session->times_cpu &&
+		(session->wants & PFS_GATE_STATEMENTS) != 0)
 		session->plain = changes;
 	pfs_leave_recording(session);
 }
@@ -163,15 +179,34 @@ pfs_statement_promise(PfsSession *session)
 	return session->promised_statement;
 }
 
-/* Without a place in the stack; or the first one of a thread. */
-PFS_COLD PfsStatement *
-pfs_statement_take_other(PfsSession *session, bool silent)
+/* The first one makes the slot its own that it has: its former one will be that of the next record. */
+PFS_HOT __attribute__((noinline)) void
+pfs_statement_leave_ring(PfsSession *session)
+{
+	PfsStatement *first = &session->statement[0];
+	uint16_t	slot = (uint16_t) (first->record - session->records);
+
+	pfs_store(pfs_statement_next_in_order(session), first->slot);
+	first->slot = slot;
+	session->in_ring = false;
+}
+
+/* silent: one without a place in the stack. */
+PfsStatement *
+pfs_statement_take_any(PfsSession *session, bool silent)
 {
 	PfsStatement **list;
 	PfsStatement *statement;
 
-	if (session->slots_of != session->thread->thread_id)
-		take_over_journal(session);
+	if (session->newest == NULL)
+	{
+		if (pfs_unlikely(session->slots_of != session->thread->thread_id))
+			take_over_journal(session);
+		if (!silent && session->has_journal)
+			return pfs_statement_take_first(session);
+	}
+	if (session->in_ring)
+		pfs_statement_leave_ring(session);
 	list = session->free == NULL || silent ? &session->free_unplaced : &session->free;
 	statement = *list;
 	if (statement != NULL)
@@ -179,6 +214,27 @@ pfs_statement_take_other(PfsSession *session, bool silent)
 	else
 		pfs_lose(session->arena, PFS_LOSS_FRAMES);
 	return statement;
+}
+
+/* While none is open the first one is not in the list: maybe others that it had begun lasted longer. */
+static void
+take_first_out(PfsSession *session)
+{
+	for (PfsStatement **at = &session->free; *at != NULL; at = &(*at)->older)
+		if (*at == &session->statement[0])
+		{
+			*at = (*at)->older;
+			break;
+		}
+}
+
+PFS_COLD void
+pfs_statement_put_back_last(PfsSession *session, PfsStatement *statement)
+{
+	if (session->newest == NULL)
+		take_first_out(session);
+	if (session->newest != NULL || statement != &session->statement[0])
+		add_free(session, statement);
 }
 
 bool
@@ -205,22 +261,23 @@ set_nesting(const PfsSession *session, PfsStatement *statement)
 	PfsStatementRecord *record = statement->record;
 	const PfsStatement *parent = statement->parent;
 	uint64_t	id = 0;
-	uint32_t	type = 0;
+	bool		in_statement = false;
 
 	while (pfs_unlikely(parent != NULL) && !parent->recorded)
 		parent = parent->parent;
 	if (pfs_unlikely(parent != NULL))
 	{
 		id = parent->record->event_id;
-		type = PFS_RECORD_IN_STATEMENT;
+		in_statement = true;
 	}
 	if (session->transaction.event_id > id)
 	{
 		id = session->transaction.event_id;
-		type = PFS_RECORD_IN_TRANSACTION;
+		in_statement = false;
 	}
 	pfs_store(&record->nesting_event_id, id);
-	pfs_store(&record->used, record->used | type);
+	if (in_statement)
+		pfs_store(&record->used, record->used | PFS_RECORD_IN_STATEMENT);
 }
 
 static PFS_COLD void
@@ -245,7 +302,7 @@ PFS_HOT PfsStatement *
 pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silent, PfsStatement *parent,
 					PfsTicks start)
 {
-	PfsStatement *statement = pfs_statement_begin_here(session, template, silent, parent, start, false);
+	PfsStatement *statement = pfs_statement_begin_here(session, template, 0, silent, parent, start, false);
 
 	if (pfs_unlikely(statement == NULL))
 		return NULL;
@@ -440,7 +497,7 @@ PFS_HOT void
 pfs_statement_publish(PfsSession *session, PfsStatement *statement)
 {
 	if (statement->recorded)
-		pfs_statement_publish_here(session, statement);
+		pfs_statement_publish_here(session, statement, session->in_ring);
 }
 
 bool
@@ -512,6 +569,7 @@ static inline void
 release(PfsSession *session, PfsStatement *statement)
 {
 	statement->in_use = false;
+	statement->waits.used = statement->waits.last = 0;
 	if (session->running == statement)
 		session->running = statement->parent;
 	if (pfs_unlikely(statement->children > 0))
@@ -524,7 +582,9 @@ release(PfsSession *session, PfsStatement *statement)
 		session->newest = statement->older;
 	if (statement->older != NULL)
 		statement->older->newer = statement->newer;
-	pfs_statement_free(session, statement);
+	if (statement == &session->statement[0])
+		session->in_ring = false;
+	pfs_statement_put_back(session, statement);
 }
 
 void
@@ -617,7 +677,7 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	if (pfs_unlikely(record->digest == PFS_DIGEST_OTHERS) && record->query_id != 0 && !statement->silent)
 		pfs_lose(session->arena, PFS_LOSS_DIGEST);
 	if (pfs_likely(statement->recorded) || !end_without_row(session, statement))
-		pfs_statement_append(session, statement, statement->place >= 0);
+		pfs_statement_append(session, statement, statement->place >= 0, session->in_ring);
 	release(session, statement);
 	if (pfs_unlikely(pfs_load(&thread->ended) - pfs_load(&thread->summed) >= PFS_UNSUMMED))
 		pfs_statement_sum(session);

@@ -51,6 +51,7 @@ typedef struct PfsStatement
 	uint8_t		in_use;
 	uint8_t		recorded;		/* has an event id and a row in events_statements_current */
 	uint8_t		silent;			/* makes no record */
+	uint8_t		spare;
 	uint64_t	plain;			/* arena->changes for which it may end in the plain way, see statement_hot.h; 0 = not */
 
 	/* from here on begin sets all to nothing; host_ is the host's, otherwise ignored here */
@@ -59,23 +60,32 @@ typedef struct PfsStatement
 	void	   *host_query;		/* the query it executes */
 	struct PfsStatement *host_caller;
 	uint64_t	host_rows;
-	uint32_t	children;		/* open statements whose parent this is */
-	uint32_t	host_flags;
-	uint8_t		host_state;
-	uint8_t		host_in_call;	/* its executor or utility call is on the C stack */
-	uint8_t		host_returns;	/* rows are counted as sent ... */
-	uint8_t		host_changes;	/* ... and as affected */
-	uint8_t		host_watches;	/* its plan sorts, or may spill */
-	uint8_t		host_broken;	/* an error broke off a run; host_broken_rows are of it */
-	uint8_t		host_brief;		/* what its plan asks of relations: PfsBrief, ... */
-	uint8_t		host_hops;		/* ... and how many nodes are above its scan */
+	union
+	{
+		struct
+		{
+			uint16_t	children;	/* open statements whose parent this is */
+			uint8_t		host_flags;
+			uint8_t		host_state;
+			uint8_t		host_in_call;	/* its executor or utility call is on the C stack */
+			uint8_t		host_rows_are;	/* counters that rows are, a bit each */
+			uint8_t		host_watches:2; /* its plan sorts, or may spill */
+			uint8_t		host_broken:1;	/* an error broke off a run; host_broken_rows are of it */
+			uint8_t		host_brief:3;	/* what its plan asks of relations: PfsBrief, ... */
+			uint8_t		host_hops;	/* ... and how many nodes are above its scan */
+		};
+		uint64_t	facts;		/* all of these */
+	};
 
 	uint64_t	host_base;		/* what the host's counters showed when it began */
-	PfsWaitTotals waits;
+	PfsWaitTotals waits;		/* of a free one: none */
 	uint64_t	cpu;			/* nanoseconds, see turn_cpu; 0: consumer is off */
 	uint64_t	host_broken_rows;
 	PfsStatementRecord own_record;
 } PfsStatement;
+
+_Static_assert(offsetof(PfsStatement, spent) == PFS_CACHE_LINE &&
+			   offsetof(PfsStatement, waits) + offsetof(PfsWaitTotals, wait) == 2 * PFS_CACHE_LINE, "two lines by most");
 
 typedef struct PfsTransaction
 {
@@ -200,7 +210,7 @@ typedef enum PfsPhase
 	PFS_PHASE_REST				/* what is waited for now is for no statement */
 } PfsPhase;
 
-/* Each statement touches the first three lines.  Who attaches it to another thread sets "decided" and "free" to nothing. */
+/* Each statement touches the first three lines.  Who attaches it to another thread sets "decided" and "newest" to nothing. */
 typedef struct PfsSession
 {
 	PFS_ALIGNED PfsArena *arena;
@@ -213,12 +223,13 @@ typedef struct PfsSession
 	PfsStatement *newest;		/* of the open ones */
 	uint64_t	plain;			/* arena->changes for which a statement may begin in the plain way, see statement_hot.h; 0 = not */
 
-	PfsStatement *free;			/* with a place in the stack */
+	PfsStatement *free;			/* with a place in the stack; not the first one while none is open */
 	PfsStatementRecord *records;	/* of the journal, with order and open as there */
 	uint16_t   *order;
 	uint16_t   *open_slots;
 	uint64_t	oldest_text;	/* no open statement's text stands before this position */
 	PfsClaim	statement_ids;
+	bool		in_ring;		/* the first one is open, and its slot is the next of the journal's ring */
 	bool		times_cpu;		/* statements' processor time is taken */
 	bool		busy;			/* inside a recording function */
 	uint8_t		phase;			/* PfsPhase: the host's */
@@ -229,6 +240,7 @@ typedef struct PfsSession
 	uint32_t	slots;			/* of the journal, and ... */
 	uint16_t	ring_mask;		/* ... of its ring */
 	bool		shows;			/* statements make rows */
+	bool		has_journal;	/* with at least one place in the stack */
 	bool		may_be_plain;	/* the host's: it has nothing against it */
 	uint32_t	text_fresh;		/* a text that stands so far back may be referred to, in bytes; see pfs_statement_text_is_fresh */
 	uint64_t	slots_of;		/* thread id that the journal belongs to */

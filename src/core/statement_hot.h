@@ -13,7 +13,8 @@
 
 /* statement.c: what is rare. */
 extern void pfs_statement_claim_ids(PfsSession *session);
-extern PfsStatement *pfs_statement_take_other(PfsSession *session, bool silent);
+extern PfsStatement *pfs_statement_take_any(PfsSession *session, bool silent);
+extern void pfs_statement_leave_ring(PfsSession *session);
 
 /* The reset counter's part of what pfs_session_decided returns. */
 static inline uint32_t
@@ -35,14 +36,13 @@ pfs_statement_next_id(PfsSession *session)
 	return session->statement_ids.next++;
 }
 
-/* plain: there is one. */
 static inline uint64_t
-pfs_statement_take_id(PfsSession *session, bool top, bool plain)
+pfs_statement_take_id(PfsSession *session, bool top)
 {
 	uint64_t	id = session->promised_statement;
 
 	if (pfs_likely(id == 0) || !top)
-		return plain ? session->statement_ids.next++ : pfs_statement_next_id(session);
+		return pfs_statement_next_id(session);
 	session->promised_statement = 0;
 	return id;
 }
@@ -67,34 +67,67 @@ pfs_statement_begin_event(PfsSession *session, PfsStatement *statement, PfsState
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
+/* Where the slot of the next record that ends is said. */
+static inline uint16_t *
+pfs_statement_next_in_order(const PfsSession *session)
+{
+	return &session->order[(pfs_load(&session->thread->ended) + 1) & session->ring_mask];
+}
+
+static inline uint32_t
+pfs_statement_slot_at(const PfsSession *session, const uint16_t *place)
+{
+	uint32_t	slot = pfs_load(place);
+
+	return pfs_likely(slot < session->slots) ? slot : session->arena->sizes.statement_stack;	/* damaged */
+}
+
+/* The first one, which has a place in the stack: none is open. */
+static inline PfsStatement *
+pfs_statement_take_first(PfsSession *session)
+{
+	PfsStatement *statement = &session->statement[0];
+	uint32_t	slot = pfs_statement_slot_at(session, pfs_statement_next_in_order(session));
+
+	statement->record = session->records + slot;
+	session->in_ring = true;
+	return statement;
+}
+
 /* Adds it to the list of those that are open; NULL: too many.  plain: one is free. */
 static inline __attribute__((always_inline)) PfsStatement *
-pfs_statement_take(PfsSession *session, bool silent, bool plain)
+pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain)
 {
-	PfsStatement *statement = session->free;
+	PfsStatement *newest = first && plain ? NULL : session->newest;
+	PfsStatement *statement;
 
-	if (!plain && pfs_unlikely(statement == NULL || silent))
+	if (first && plain)
+		statement = pfs_statement_take_first(session);
+	else if (plain)
 	{
-		statement = pfs_statement_take_other(session, silent);
-		if (statement == NULL)
-			return NULL;
+		if (session->in_ring)
+			pfs_statement_leave_ring(session);
+		statement = session->free;
+		session->free = statement->older;
 	}
 	else
-		session->free = statement->older;
-	statement->older = session->newest;
+		statement = pfs_statement_take_any(session, silent);
+	if (!plain && pfs_unlikely(statement == NULL))
+		return NULL;
+	statement->older = newest;
 	statement->newer = NULL;
-	if (pfs_unlikely(session->newest != NULL))
-		session->newest->newer = statement;
+	if (newest != NULL)
+		newest->newer = statement;
 	session->newest = statement;
 	return statement;
 }
 
 /* May one begin in the plain way?  Then nothing has to be asked for that is rare. */
-static inline bool
-pfs_statement_may_begin_plain(const PfsSession *session)
+static inline __attribute__((always_inline)) bool
+pfs_statement_may_begin_plain(const PfsSession *session, bool nested)
 {
-	return session->plain != 0 && session->plain == pfs_load_acquire(&session->arena->changes) &&
-		session->free != NULL && session->statement_ids.next != session->statement_ids.end;
+	return session->plain == pfs_load_acquire(&session->arena->changes) &&
+		(nested ? session->free != NULL : session->newest == NULL);
 }
 
 /* What was waited for since the command came is its own: after it has begun. */
@@ -107,30 +140,31 @@ pfs_statement_take_waits(PfsSession *session, PfsStatement *statement)
 
 /*
  * plain: in the plain way; then it is not silent, and its parent, if any, has a row.  Else the caller adds what others
- * have.
+ * have.  facts: the host's.
  */
 static inline __attribute__((always_inline)) PfsStatement *
-pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, bool silent, PfsStatement *parent,
-						 PfsTicks start, bool plain)
+pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint64_t facts, bool silent,
+						 PfsStatement *parent, PfsTicks start, bool plain)
 {
-	PfsStatement *statement = pfs_statement_take(session, silent, plain);
+	PfsStatement *statement = pfs_statement_take(session, silent, parent == NULL, plain);
 	PfsStatementRecord *record;
 
 	if (!plain && pfs_unlikely(statement == NULL))
 		return NULL;
-	memset(&statement->spent, 0, offsetof(PfsStatement, host_base) - offsetof(PfsStatement, spent));
+	memset(&statement->spent, 0, offsetof(PfsStatement, facts) - offsetof(PfsStatement, spent));
+	statement->facts = facts;
 	record = statement->record;
 	statement->in_use = true;
-	statement->silent = silent;
 	statement->recorded = plain || (session->shows && statement->place >= 0 && !silent);
+	statement->silent = silent;
+	statement->spare = 0;
 	statement->plain = plain ? session->plain : 0;
 	statement->parent = parent;
 	statement->since = start;
-	statement->waits.used = statement->waits.last = 0;
 	pfs_statement_begin_event(session, statement, record);
 	pfs_store(&record->epoch, pfs_epoch_of(session->decided));
 	pfs_store(&record->start, start);
-	pfs_store(&record->statement_id, pfs_statement_take_id(session, parent == NULL, plain));
+	pfs_store(&record->statement_id, pfs_statement_take_id(session, parent == NULL));
 	pfs_copy_words(&record->query_id, template, sizeof(*template));
 	pfs_copy_words(&record->schema, &session->schema, sizeof(record->schema) + sizeof(record->role));
 	if (!plain)
@@ -139,7 +173,6 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, bool 
 	{
 		/* in the transaction, unless that began before the parent */
 		uint64_t	outer = session->transaction.event_id;
-		uint32_t	type = PFS_RECORD_IN_TRANSACTION;
 
 		if (parent != NULL)
 		{
@@ -148,12 +181,10 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, bool 
 			if (outer <= parent->record->event_id)
 			{
 				outer = parent->record->event_id;
-				type = PFS_RECORD_IN_STATEMENT;
+				pfs_store(&record->used, template->used | PFS_RECORD_IN_STATEMENT);
 			}
 		}
 		pfs_store(&record->nesting_event_id, outer);
-		if (pfs_likely(outer != 0))
-			pfs_store(&record->used, template->used | type);
 	}
 	return statement;
 }
@@ -163,9 +194,12 @@ _Static_assert(offsetof(PfsSession, role) - offsetof(PfsSession, schema) ==
 
 /* Shows the statement in events_statements_current. */
 static inline void
-pfs_statement_publish_here(PfsSession *session, PfsStatement *statement)
+pfs_statement_publish_here(PfsSession *session, const PfsStatement *statement, bool in_ring)
 {
-	pfs_store_release(&session->open_slots[statement->place], statement->slot);
+	if (in_ring)
+		pfs_store_release(&session->open_slots[0], (uint16_t) (statement->record - session->records));
+	else
+		pfs_store_release(&session->open_slots[statement->place], statement->slot);
 }
 
 /* Its text stands there already; it is fresh. */
@@ -180,13 +214,19 @@ pfs_statement_text_put(PfsSession *session, PfsStatementRecord *record, uint64_t
 
 /* --- end --- */
 
-static inline void
-pfs_statement_free(PfsSession *session, PfsStatement *statement)
-{
-	PfsStatement **list = pfs_likely(statement->place >= 0) ? &session->free : &session->free_unplaced;
+extern void pfs_statement_put_back_last(PfsSession *session, PfsStatement *statement);
 
-	statement->older = *list;
-	*list = statement;
+/* It is free, and not among the open ones any more. */
+static inline void
+pfs_statement_put_back(PfsSession *session, PfsStatement *statement)
+{
+	if (pfs_unlikely(session->newest == NULL || statement->place < 0))
+	{
+		pfs_statement_put_back_last(session, statement);
+		return;
+	}
+	statement->older = session->free;
+	session->free = statement;
 }
 
 /* Takes the statement's slot out of the table: it may be written again. */
@@ -198,30 +238,32 @@ pfs_statement_hide(PfsSession *session, const PfsStatement *statement)
 }
 
 /*
- * The record joins those that have ended: its slot changes places with the oldest one.  A statement
- * without a slot is copied to that.
+ * The record joins those that have ended.  Unless it stands there already (in_ring), its slot changes places with the
+ * oldest one; a statement without a slot (not placed) is copied to that.
  */
 static inline __attribute__((always_inline)) uint64_t
-pfs_statement_append(PfsSession *session, PfsStatement *statement, bool placed)
+pfs_statement_append(PfsSession *session, PfsStatement *statement, bool placed, bool in_ring)
 {
 	PfsThread  *thread = session->thread;
 	uint64_t	number = pfs_load(&thread->ended) + 1;
-	uint16_t   *place = &session->order[number & session->ring_mask];
-	uint32_t	oldest = pfs_load(place);
 
-	if (pfs_unlikely(oldest >= session->slots))
-		oldest = session->arena->sizes.statement_stack; /* damaged */
-	if (placed)
+	if (!in_ring)
 	{
-		pfs_store(place, statement->slot);
-		statement->slot = (uint16_t) oldest;
-		statement->record = session->records + oldest;
+		uint16_t   *place = pfs_statement_next_in_order(session);
+		uint32_t	oldest = pfs_statement_slot_at(session, place);
+
+		if (placed)
+		{
+			pfs_store(place, statement->slot);
+			statement->slot = (uint16_t) oldest;
+			statement->record = session->records + oldest;
+		}
+		else
+			pfs_record_copy(session->records + oldest, statement->record);
 	}
-	else
-		pfs_record_copy(session->records + oldest, statement->record);
 	pfs_store_release(&thread->ended, number);
 	if (placed)
-		pfs_store(&session->open_slots[statement->place], PFS_NO_SLOT);
+		pfs_store(&session->open_slots[in_ring ? 0 : statement->place], PFS_NO_SLOT);
 	/* whatever is written to the slot of the oldest comes after its number is gone */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	return number;
@@ -235,13 +277,23 @@ pfs_statement_is_plain(const PfsSession *session, const PfsStatement *statement)
 		session->running == statement->parent && statement->waits.used == 0;
 }
 
-/* Ends such a statement, now or when it paused: *end says when it did.  True: it is time to sum. */
+/* The same of the first one, while nothing is on stage and no other has been open with it. */
+static inline bool
+pfs_statement_is_plain_first(const PfsSession *session, const PfsStatement *first)
+{
+	return session->in_ring && first->plain == pfs_load_acquire(&session->arena->changes) && first->waits.used == 0;
+}
+
+/*
+ * Ends such a statement, now or when it paused: *end says when it did.  in_ring: it is the first, and its slot is the
+ * ring's.  True: it is time to sum.
+ */
 static inline __attribute__((always_inline)) bool
-pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks *end)
+pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks *end, bool in_ring)
 {
 	PfsThread  *thread = session->thread;
 	PfsStatementRecord *record = statement->record;
-	PfsStatement *older = statement->older;
+	PfsStatement *older = in_ring ? NULL : statement->older;
 	PfsTicks	wait = statement->spent;
 	uint64_t	number;
 
@@ -256,15 +308,19 @@ pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks *
 	pfs_store(&record->end, *end);
 	pfs_store(&record->wait, wait);
 	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
-	number = pfs_statement_append(session, statement, true);
+	number = pfs_statement_append(session, statement, true, in_ring);
 	statement->in_use = false;
 	session->newest = older;
-	if (pfs_unlikely(older != NULL))
-		older->newer = NULL;
-	if (pfs_unlikely(statement->parent != NULL))
-		statement->parent->children--;
-	statement->older = session->free;
-	session->free = statement;
+	if (in_ring)
+		session->in_ring = false;
+	else
+	{
+		if (older != NULL)
+			older->newer = NULL;
+		if (statement->parent != NULL)
+			statement->parent->children--;
+		pfs_statement_put_back(session, statement);
+	}
 	return pfs_unlikely(number - pfs_load(&thread->summed) >= PFS_UNSUMMED);
 }
 

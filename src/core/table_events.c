@@ -163,7 +163,7 @@ head_of(const PfsStatementEvent *event)
 			.timer_end = record->end,.timer_wait = record->wait,.epoch = record->epoch,
 			.state = event->running ? PFS_EVENT_RUNNING : PFS_EVENT_ENDED,
 			.nesting_type = (record->used & PFS_RECORD_IN_STATEMENT) != 0 ? PFS_NESTING_STATEMENT
-			: (record->used & PFS_RECORD_IN_TRANSACTION) != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE,
+			: record->nesting_event_id != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE,
 			.timed = (record->used & PFS_RECORD_TIMED) != 0,.encoding = event->encoding,
 			.user = event->user
 	};

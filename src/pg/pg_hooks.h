@@ -90,7 +90,7 @@ extern const char *pfs_pg_schema_path;
 static inline bool
 pfs_pg_identity_changed(void)
 {
-	return pfs_pg_schema_path != *pfs_pg_server.search_path || pfs_session.role != pfs_pg_server.user();
+	return pfs_pg_schema_path != *pfs_pg_server.search_path || pfs_pg_server.user() != pfs_session.role;
 }
 
 /* The program's name, once a transaction. */

@@ -426,7 +426,7 @@ pfs_pg_usage_end(PfsStatement *statement)
 
 /* --- start and end of a query --- */
 
-/* The counters that a shape sets, as pairs: most plans set one or two. */
+/* The counters that a shape sets, in the order of their bits: most plans set one or two. */
 static void
 list_counters(const Shape *shape, PfsPgTemplate *template)
 {
@@ -435,22 +435,23 @@ list_counters(const Shape *shape, PfsPgTemplate *template)
 		PfsCounter	counter;
 		uint32		value;
 	}			all[] = {
-		{PFS_COUNTER_CREATED_TMP_TABLES, shape->temporary},
-		{PFS_COUNTER_SELECT_FULL_JOIN, shape->full_join},
-		{PFS_COUNTER_SELECT_SCAN, shape->first_is_sequential},
 		{PFS_COUNTER_SELECT_RANGE, shape->first_is_range},
+		{PFS_COUNTER_SELECT_SCAN, shape->first_is_sequential},
+		{PFS_COUNTER_CREATED_TMP_TABLES, shape->temporary},
 		{PFS_COUNTER_NO_INDEX_USED, shape->sequential > 0},
 		{shape->first_is_sequential ? PFS_COUNTER_SORT_SCAN : PFS_COUNTER_SORT_RANGE,
 		shape->has_scan ? shape->sorts : 0},
+		{PFS_COUNTER_SELECT_FULL_JOIN, shape->full_join},
 	};
+	int			n = 0;
 
 	StaticAssertStmt(lengthof(all) <= PFS_PG_SHAPE_COUNTERS, "room for all");
 	StaticAssertStmt(PFS_COUNTER_NO_INDEX_USED < PFS_COUNTERS_KEPT, "records keep them");
 	for (size_t i = 0; i < lengthof(all); i++)
 		if (all[i].value != 0)
 		{
-			template->shape[template->counters].counter = all[i].counter;
-			template->shape[template->counters++].value = all[i].value;
+			Assert((template->shared.used & PFS_USED_MASK) >> all[i].counter == 0);
+			template->shape[n++] = all[i].value;
 			template->shared.used |= 1u << all[i].counter;
 		}
 }
@@ -464,10 +465,8 @@ pfs_pg_shape(const PlannedStmt *plan, PfsPgTemplate *template)
 	look_at(plan->planTree, &shape, false, 0);
 	foreach(cell, plan->subplans)
 		look_at((Plan *) lfirst(cell), &shape, false, 0);
-	template->counters = 0;
 	template->brief = pfs_brief_plan(plan, &template->hops);
 	template->sorts = shape.sorts == 0 ? SORTS_NOT : sorts_what_is_read(plan) ? SORTS_WHAT_IS_READ : SORTS;
-	template->watches = shape.temporary > 0;
 	list_counters(&shape, template);
 }
 

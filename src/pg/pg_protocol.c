@@ -15,9 +15,7 @@
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_protocol.h"
-#include "pg/pg_query.h"
-#include "pg/pg_statement.h"
-#include "pg/pg_wait.h"
+#include "pg/pg_statement_hot.h"
 
 PFS_HOT_DATA const PQcommMethods *pfs_pg_server_methods = NULL;
 PQcommMethods pfs_pg_our_methods;
@@ -70,7 +68,12 @@ command_complete(bool extended, PfsTicks now)
 		pfs_pg_plan_end(statement->host_query, statement);
 	if (extended && !pfs_likely(pfs_pg_command.block) && waits_for_commit(statement))
 		return;
-	pfs_pg_end(statement, now != 0 ? now : pfs_now(), 0, NULL);
+	if (now == 0)
+		now = pfs_now();
+	if (pfs_unlikely(pfs_pg_plain_top(&pfs_session) == NULL))
+		pfs_pg_end(statement, now, 0, NULL);
+	else if (pfs_pg_end_plain(&pfs_session, statement, now, true, true))
+		pfs_statement_sum(&pfs_session);
 }
 
 static void
@@ -111,8 +114,8 @@ put_complete_timed(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
-static PFS_HOT AS_IT_IS int
-put_complete(char type, const char *body, size_t length)
+static AS_IT_IS int
+put_complete_any(char type, const char *body, size_t length)
 {
 	if (pfs_unlikely(pfs_pg_is_idle() || !pfs_pg_command.extended))
 		return put_complete_otherwise(type, body, length);
@@ -120,6 +123,31 @@ put_complete(char type, const char *body, size_t length)
 		return pfs_pg_answer_is_near() ? put_complete_timed(type, body, length)
 			: put_complete_otherwise(type, body, length);
 	command_complete(true, 0);
+	return server_putmessage(type, body, length);
+}
+
+static AS_IT_IS int
+put_complete_summing(char type, const char *body, size_t length)
+{
+	pfs_statement_sum(&pfs_session);
+	return server_putmessage(type, body, length);
+}
+
+/* Of an Execute in a transaction block: its statement ends in the plain way. */
+static PFS_HOT AS_IT_IS int
+put_complete(char type, const char *body, size_t length)
+{
+	PfsSession *session = pfs_pg_session();
+	PfsStatement *statement = pfs_pg_plain_top(session);
+
+	if (pfs_unlikely(statement == NULL || pfs_pg_is_idle() || !pfs_pg_command.extended || !pfs_pg_command.block ||
+					 session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED || !pfs_now_is_near() ||
+					 (statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED) ||
+					 (statement->host_query != NULL && pfs_pg_plan_is_unusual(statement))))
+		return put_complete_any(type, body, length);
+	(void) pfs_answer(session, PFS_PG_ANSWER_EXECUTE);
+	if (pfs_pg_end_plain(session, statement, pfs_now_near(), true, true))
+		return put_complete_summing(type, body, length);
 	return server_putmessage(type, body, length);
 }
 
@@ -160,22 +188,19 @@ put_ready_at_last(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
-/* Is something wanted, and nothing to be done first, but for the statement that is open? */
-static pg_attribute_always_inline bool
-may_begin_idle(const PfsSession *session)
-{
-	return session->thread != NULL && pfs_load_acquire(&session->arena->changes) == session->decided &&
-		(session->wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0 && !pfs_pg_wait_is_owed();
-}
-
 /* A statement is open that has waited for its implicit commit, or another one. */
 static PFS_HOT AS_IT_IS int
 put_ready_committed(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
+	PfsStatement *statement = pfs_pg_plain_top(session);
 
-	if (pfs_unlikely(!may_begin_idle(session) || !pfs_pg_command.extended || !pfs_pg_end_committed(session) ||
-					 pfs_pg_command.ended <= pfs_pg_command.came))
+	if (pfs_unlikely(statement == NULL || pfs_pg_wait_is_owed() || !pfs_pg_command.extended ||
+					 statement->host_state != PFS_PG_COMMITTING))
+		return put_ready_at_last(type, body, length);
+	if (pfs_pg_end_plain(session, statement, pfs_now(), true, true))
+		pfs_statement_sum(session);
+	if (pfs_unlikely(pfs_pg_command.ended <= pfs_pg_command.came))
 		return put_ready_at_last(type, body, length);
 	begin_idle(session, body, length, pfs_pg_command.ended);
 	return server_putmessage(type, body, length);
@@ -206,7 +231,8 @@ put_ready(char type, const char *body, size_t length)
 
 	if (session->newest != NULL)
 		return put_ready_committed(type, body, length);
-	if (pfs_unlikely(!may_begin_idle(session) || now <= pfs_pg_command.came))
+	if (pfs_unlikely(session->plain != pfs_load_acquire(&session->arena->changes) || pfs_pg_wait_is_owed() ||
+					 now <= pfs_pg_command.came))
 		return put_ready_at_last(type, body, length);
 	if (pfs_unlikely(pfs_pg_command_is_query()))
 		return put_ready_queried(type, body, length);

@@ -131,10 +131,16 @@ extern TupleTableSlot *pfs_pg_count_call(PlanState *node);
  */
 extern void pfs_pg_plan_end_unusual(PfsPgQuery *query);
 
+static inline bool
+pfs_pg_plan_is_unusual(const PfsStatement *statement)
+{
+	return statement->host_watches != 0 || (uint64) *pfs_pg_server.temporary_blocks != statement->host_base;
+}
+
 static inline void
 pfs_pg_plan_end(PfsPgQuery *query, const PfsStatement *statement)
 {
-	if (pfs_unlikely(statement->host_watches || (uint64) *pfs_pg_server.temporary_blocks != statement->host_base))
+	if (pfs_unlikely(pfs_pg_plan_is_unusual(statement)))
 		pfs_pg_plan_end_unusual(query);
 }
 

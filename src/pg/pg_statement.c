@@ -10,15 +10,13 @@
 
 #include "access/xact.h"
 #include "commands/extension.h"
-#include "core/statement_hot.h"
 #include "miscadmin.h"
 #include "pg/pg_arena.h"
 #include "pg/pg_command.h"
 #include "pg/pg_compat.h"
 #include "pg/pg_digest.h"
 #include "pg/pg_hooks.h"
-#include "pg/pg_query.h"
-#include "pg/pg_statement.h"
+#include "pg/pg_statement_hot.h"
 #include "pg/pg_template.h"
 #include "pg/pg_wait.h"
 #include "tcop/pquery.h"
@@ -263,18 +261,26 @@ take_up(PfsStatement *statement)
 	statement->host_flags = 0;
 }
 
+/* Counters that the plan's shape tells; "used" is in the template. */
+static inline void
+store_shape(PfsStatementRecord *record, const PfsPgTemplate *template)
+{
+	const uint32 *value = template->shape;
+
+	for (uint32 used = template->shared.used & PFS_USED_MASK; used != 0; used &= used - 1)
+		pfs_store(&record->counter[__builtin_ctz(used)], (uint64) *value++);
+}
+
 /* What the plan tells of its statement; before that is shown. */
-static pg_attribute_always_inline void
-describe(PfsStatement *statement, PfsStatementRecord *record, const PfsPgTemplate *template)
+static void
+describe(PfsStatement *statement, const PfsPgTemplate *template)
 {
 	statement->host_watches = template->sorts;
-	statement->host_returns = template->returns_rows;
-	statement->host_changes = template->changes_rows;
+	statement->host_rows_are = template->rows_are;
 	statement->host_brief = template->brief;
 	statement->host_hops = template->hops;
 	pfs_pg_usage_start(statement);
-	for (int i = 0; i < template->counters; i++)	/* "used" is in the template */
-		pfs_store(&record->counter[template->shape[i].counter], (uint64) template->shape[i].value);
+	store_shape(statement->record, template);
 }
 
 PFS_HOT PfsStatement *
@@ -290,7 +296,7 @@ pfs_pg_begin_query(const QueryDesc *desc)
 		const PfsPgTemplate *shape = pfs_pg_template_shape(desc);
 
 		take_up(statement);
-		describe(statement, statement->record, shape);
+		describe(statement, shape);
 		pfs_store(&statement->record->used, statement->record->used | shape->shared.used);
 		return statement;
 	}
@@ -305,7 +311,7 @@ pfs_pg_begin_query(const QueryDesc *desc)
 	else
 		set_text(statement, desc->sourceText, desc->plannedstmt->stmt_location,
 				 desc->plannedstmt->stmt_len);
-	describe(statement, statement->record, template);
+	describe(statement, template);
 	pfs_statement_publish(&pfs_session, statement);
 	return statement;
 }
@@ -331,16 +337,15 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 
 	pfs_keep(template);
 	start = pfs_pg_command.since;
-	if (pfs_pg_identity_changed() || template->plan != plan || !pfs_statement_may_begin_plain(session) ||
-		template->plain != session->plain || planned_nested != 0 ||
-		!pfs_statement_text_is_fresh(session, template->text))
+	if (pfs_pg_identity_changed() || template->plan != plan || !pfs_statement_may_begin_plain(session, nested) ||
+		template->plain != session->plain || !pfs_statement_text_is_fresh(session, template->text))
 		return NULL;
-	if (nested ? !parent->recorded || parent->host_flags != 0 || !session->transaction.open
-		: ((uintptr_t) session->running | (uintptr_t) session->top) != 0 || start == 0 || pfs_pg_is_idle())
+	if (nested ? !parent->recorded || parent->host_flags != 0 || !session->transaction.open || planned_nested != 0
+		: start == 0 || pfs_pg_is_idle())
 		return NULL;
 	if (nested)
 		start = pfs_now();
-	statement = pfs_statement_begin_here(session, &template->shared, false, parent, start, true);
+	statement = pfs_statement_begin_here(session, &template->shared, template->facts, false, parent, start, true);
 	if (nested)
 	{
 		statement->host_caller = parent;
@@ -353,15 +358,12 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	}
 	session->running = statement;
 	statement->host_level = statement->host_enter_level = pfs_pg_nest_level;
-	statement->host_state = PFS_PG_RUNNING;
-	statement->host_in_call = true;
 	record = statement->record;
 	pfs_statement_text_put(session, record, template->text, template->text_length);
+	pfs_pg_usage_start(statement);
 	if (kind != PLAIN_COMMAND)
-		describe(statement, record, template);
-	else
-		pfs_pg_usage_start(statement);
-	pfs_statement_publish_here(session, statement);
+		store_shape(record, template);
+	pfs_statement_publish_here(session, statement, !nested);
 	if (nested)
 		return statement;
 	pfs_statement_take_waits(session, statement);
@@ -415,8 +417,6 @@ begin_source(PfsPgSource *source)
 	statement = open_statement(&template, !enabled, source->flags);
 	if (statement == NULL)
 		return NULL;
-	statement->host_returns = statement->host_changes = false;
-	statement->host_watches = false;
 	set_text(statement, source->text, source->location, source->length);
 	pfs_statement_publish(&pfs_session, statement);
 	return statement;
@@ -449,28 +449,6 @@ pfs_pg_begin_planning(PfsPgSource *source)
 
 /* --- end --- */
 
-static inline void
-store_rows(const PfsStatement *statement)
-{
-	PfsStatementRecord *record = statement->record;
-	uint64		rows = statement->host_rows;
-	uint32		used = record->used;
-
-	if (rows == 0)
-		return;
-	if (statement->host_changes)
-	{
-		pfs_store(&record->counter[PFS_COUNTER_ROWS_AFFECTED], rows);
-		used |= 1u << PFS_COUNTER_ROWS_AFFECTED;
-	}
-	if (statement->host_returns)
-	{
-		pfs_store(&record->counter[PFS_COUNTER_ROWS_SENT], rows);
-		used |= 1u << PFS_COUNTER_ROWS_SENT;
-	}
-	pfs_store(&record->used, used);
-}
-
 /*
  * The digest table was truncated while the statement ran, maybe by itself: its row is made anew.  The
  * scanner may raise an error (settings may have changed), so not while another one is reported, nor
@@ -497,7 +475,7 @@ close_statement(PfsStatement *statement, PfsTicks end)
 	bool		nested = statement->record->level > 0;
 	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
 
-	store_rows(statement);
+	pfs_pg_store_rows(statement);
 	if (statement->host_query != NULL)
 		pfs_pg_query_part(statement->host_query);
 	if (pfs_unlikely(statement->host_in_call))
@@ -537,51 +515,18 @@ end_any(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message
 	close_statement(statement, end);
 }
 
-/* It ends in the plain way, as it began; the caller has seen that it may. */
-static pg_attribute_always_inline void
-end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, bool is_top)
-{
-	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
-	bool		sums;
-
-	store_rows(statement);
-	if (statement->host_query != NULL)
-		pfs_pg_query_part(statement->host_query);
-	sums = pfs_statement_end_plain(session, statement, &end);
-	if (pfs_likely(is_top))
-	{
-		session->top = NULL;
-		if (pfs_likely(ran))
-			pfs_pg_command_time_spent(end);
-	}
-	if (pfs_unlikely(sums))
-		pfs_statement_sum(session);
-}
-
-/* Most do so. */
+/* Most do so, be they nested ones, or those that had some. */
 PFS_HOT void
 pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
 {
 	PfsSession *session = pfs_pg_session();
 	bool		is_top = session->top == statement;
 
-	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
+	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 || session->in_ring ||
 					 (!is_top && statement->parent == NULL) || pfs_pg_wait_unsettled))
 		end_any(statement, end, sqlstate, message);
-	else
-		end_plain(session, statement, end, is_top);
-}
-
-PFS_HOT bool
-pfs_pg_end_committed(PfsSession *session)
-{
-	PfsStatement *statement = session->newest;
-
-	if (pfs_unlikely(statement != session->top || statement->host_state != PFS_PG_COMMITTING ||
-					 statement->older != NULL || !pfs_statement_is_plain(session, statement)))
-		return false;
-	end_plain(session, statement, pfs_now(), true);
-	return true;
+	else if (pfs_pg_end_plain(session, statement, end, is_top, false))
+		pfs_statement_sum(session);
 }
 
 /* Nothing is allocated or looked up here: the memory of a portal may just be given back. */

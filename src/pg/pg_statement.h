@@ -111,12 +111,6 @@ extern void pfs_pg_set_top(PfsStatement *statement);
 /* Ends a statement now, rows so far included. */
 extern void pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message);
 
-/*
- * The same of the only one that is open, if it has waited for its implicit commit and may end in the plain way.  There is
- * one, and no wait is unsettled.  False: nothing was done.
- */
-extern bool pfs_pg_end_committed(PfsSession *session);
-
 /* The same, of a query that was left; safe while memory is given back. */
 extern void pfs_pg_end_orphan(PfsStatement *statement);
 

@@ -11,6 +11,7 @@
 #include "pg/pg_digest.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_statement.h"
 #include "pg/pg_template.h"
 #include "pg/pg_text.h"
 #include "tcop/pquery.h"
@@ -98,16 +99,32 @@ fill_common(PfsPgTemplate *template, const PlannedStmt *plan, const char *text, 
 		template->text = pfs_load(&pfs_session.thread->text_next) - pfs_arena->journal_texts;
 	}
 	template->plain = template->silent || template->text_length == 0 ||
-		template->shared.digest == PFS_DIGEST_OTHERS || (template->shared.used & PFS_RECORD_TIMED) == 0 ? 0
-		: template->decided;
+		template->shared.digest == PFS_DIGEST_OTHERS || (template->shared.used & PFS_RECORD_TIMED) == 0
+		? PFS_PG_NEVER_PLAIN : template->decided;
 }
 
 static void
 fill_shape(PfsPgTemplate *template, const QueryDesc *desc)
 {
-	template->returns_rows = desc->operation == CMD_SELECT || desc->plannedstmt->hasReturning;
-	template->changes_rows = desc->operation != CMD_SELECT;
+	template->rows_are = (desc->operation == CMD_SELECT || desc->plannedstmt->hasReturning) << PFS_COUNTER_ROWS_SENT |
+		(desc->operation != CMD_SELECT) << PFS_COUNTER_ROWS_AFFECTED;
 	pfs_pg_shape(desc->plannedstmt, template);
+}
+
+/* It is complete. */
+static void
+keep(PfsPgTemplate *template, const PlannedStmt *plan)
+{
+	static PfsStatement begun;
+
+	begun.host_state = PFS_PG_RUNNING;
+	begun.host_in_call = true;
+	begun.host_watches = template->sorts;
+	begun.host_rows_are = template->rows_are;
+	begun.host_brief = template->brief;
+	begun.host_hops = template->hops;
+	template->facts = begun.facts;
+	template->plan = plan;
 }
 
 static PFS_COLD void
@@ -117,7 +134,7 @@ fill(PfsPgTemplate *template, const QueryDesc *desc)
 
 	fill_common(template, plan, desc->sourceText, pfs_pg_class_of_operation(desc->operation), (uint64) plan->queryId);
 	fill_shape(template, desc);
-	template->plan = plan;
+	keep(template, plan);
 }
 
 void
@@ -130,11 +147,10 @@ pfs_pg_template_of_utility(const PlannedStmt *plan, const PfsPgSource *source, c
 		linitial(ActivePortal->stmts) != plan || source->flags != 0 || source->query_id == 0 ||
 		statement->record->text_length == 0 || !take_place(place, plan))
 		return;
-	place->returns_rows = place->changes_rows = place->sorts = place->watches = place->counters = 0;
-	place->brief = place->hops = 0;
+	place->rows_are = place->sorts = place->brief = place->hops = 0;
 	fill_common(place, plan, source->text, source->class, source->query_id);
 	place->text = pfs_statement_text_position(&pfs_session, statement);
-	place->plan = plan;
+	keep(place, plan);
 }
 
 const PfsPgTemplate *

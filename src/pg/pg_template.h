@@ -13,31 +13,30 @@
 #include "pg/pg_command.h"
 
 #define PFS_PG_SHAPE_COUNTERS 6
+#define PFS_PG_NEVER_PLAIN UINT64_MAX	/* no session->plain, nor the 0 that stands there for none */
 
+/* Who begins in the plain way looks at the first line. */
 typedef struct PfsPgTemplate
 {
-	const PlannedStmt *plan;	/* NULL = free */
-	uint64		decided;		/* arena->changes for which it is right */
-	PfsTemplate shared;
+	PFS_ALIGNED const PlannedStmt *plan;	/* NULL = free */
+	uint64		plain;			/* as "decided", if its statements may begin in the plain way, else: */
+	PfsTemplate shared;			/* counters that are used are the shape's */
+	uint64		text;			/* where it was written last */
 	uint32		text_offset;	/* in the query's source, without white space ... */
 	uint32		text_length;	/* ... as much as is kept; 0 = to be asked each time */
-	uint64		text;			/* where it was written last */
-	uint64		plain;			/* as "decided", if its statements may begin in the plain way; 0 = not */
+	uint64		facts;			/* of a statement that begins in the plain way */
+
+	uint64		decided;		/* arena->changes for which it is right */
+	struct PfsPgPlanGone *gone;
+	uint32		shape[PFS_PG_SHAPE_COUNTERS];	/* values of the used ones, in their order */
 	uint8		silent;			/* the class is off */
-	uint8		returns_rows;
-	uint8		changes_rows;
-	uint8		watches;		/* has sorts, or may spill */
-	uint8		counters;		/* of the shape */
+	uint8		rows_are;		/* counters, a bit each */
 	uint8		sorts;
 	uint8		brief;			/* PfsBrief: calls may be so, and ... */
 	uint8		hops;			/* ... so many nodes are above the scan */
-	struct
-	{
-		uint32		counter;	/* PfsCounter */
-		uint32		value;
-	}			shape[PFS_PG_SHAPE_COUNTERS];
-	struct PfsPgPlanGone *gone;
 } PfsPgTemplate;
+
+StaticAssertDecl(offsetof(PfsPgTemplate, decided) == PFS_CACHE_LINE, "one line");
 
 /* Good until the next call. */
 extern PfsPgTemplate *pfs_pg_template(const QueryDesc *desc);

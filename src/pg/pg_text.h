@@ -30,9 +30,9 @@ typedef struct PfsPgText
 } PfsPgText;
 
 /* host_flags of a PfsStatement. */
-#define PFS_PG_SECRET 0x100		/* show only the normalised text */
-#define PFS_PG_SECRET_MESSAGE 0x10000	/* nor what its error messages quote */
-#define PFS_PG_OWN_QUERY 0x20000	/* a command that executes a query of its own source text */
+#define PFS_PG_SECRET 1			/* show only the normalised text */
+#define PFS_PG_SECRET_MESSAGE 2	/* nor what its error messages quote */
+#define PFS_PG_OWN_QUERY 4		/* a command that executes a query of its own source text */
 
 /* The part of a query string that is this statement, without the white space around it. */
 extern void pfs_pg_text_part(PfsPgText *text, const char *source, int location, int length);

@@ -102,13 +102,27 @@ count_savepoints(const TransactionStmt *stmt)
 	}
 }
 
-/* Has this begun a transaction block, or will another one follow the one that it ends? */
-static void
-note_block(bool begins, bool chains)
+/* What a command does with the client's transaction block, if it succeeds. */
+typedef enum Block
 {
-	if (begins || chains)
+	BLOCK_STAYS,				/* or ends with its transaction, see pg_xact.c */
+	BLOCK_BEGINS,
+	BLOCK_CHAINS				/* another one follows the one that it ends */
+} Block;
+
+static inline Block
+block_of(const TransactionStmt *stmt)
+{
+	return stmt->chain ? BLOCK_CHAINS
+		: stmt->kind == TRANS_STMT_BEGIN || stmt->kind == TRANS_STMT_START ? BLOCK_BEGINS : BLOCK_STAYS;
+}
+
+static inline void
+note_block(Block block)
+{
+	if (block != BLOCK_STAYS)
 		pfs_pg_command.block = true;
-	if (chains)
+	if (pfs_unlikely(block == BLOCK_CHAINS))
 		pfs_pg_command.chains = true;
 }
 
@@ -195,8 +209,7 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		((CopyStmt *) pstmt->utilityStmt)->is_from;
 	NodeTag		command = nodeTag(pstmt->utilityStmt);
 	uint64		statement_id = 0;
-	bool		begins = false;
-	bool		chains = false;
+	Block		block = BLOCK_STAYS;
 	PfsRelations *copy;
 	bool		ends_prepared;
 	QueryCompletion own_qc;
@@ -210,11 +223,8 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		statement = begin_and_enter(pstmt, queryString);
 		if (IsA(pstmt->utilityStmt, TransactionStmt))
 		{
-			const TransactionStmt *stmt = (TransactionStmt *) pstmt->utilityStmt;
-
-			count_savepoints(stmt);
-			begins = stmt->kind == TRANS_STMT_BEGIN || stmt->kind == TRANS_STMT_START;
-			chains = stmt->chain;
+			count_savepoints((TransactionStmt *) pstmt->utilityStmt);
+			block = block_of((TransactionStmt *) pstmt->utilityStmt);
 		}
 	}
 	if (statement != NULL)
@@ -240,7 +250,7 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		guarded = true;
 	}
 	pfs_pg_entry.ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
-	note_block(begins, chains);
+	note_block(block);
 	/* pstmt may be gone now: a procedure that ended its transaction freed it; the statement, too */
 	if (guarded)
 		pfs_pg_error_unguard(&guard);
@@ -258,6 +268,46 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	pfs_pg_executed(statement);
 }
 
+/* Does it begin or end a transaction, and nothing else? */
+static inline bool
+is_simple(const Node *utility)
+{
+	const TransactionStmt *stmt = (const TransactionStmt *) utility;
+
+	return IsA(utility, TransactionStmt) && (stmt->kind == TRANS_STMT_BEGIN || stmt->kind == TRANS_STMT_START ||
+											 stmt->kind == TRANS_STMT_COMMIT || stmt->kind == TRANS_STMT_ROLLBACK);
+}
+
+/* Such a command, of a cached plan: what the general way does for other commands is left out. */
+static PFS_HOT pg_noinline void
+execute_simple(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, ProcessUtilityContext context,
+			   ParamListInfo params, QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
+{
+	PfsStatement *statement = context != PROCESS_UTILITY_SUBCOMMAND ? pfs_pg_begin_plain_command(pstmt) : NULL;
+	Block		block = block_of((const TransactionStmt *) pstmt->utilityStmt);
+	ErrorContextCallback guard;
+	uint64		statement_id;
+
+	if (pfs_unlikely(statement == NULL))
+	{
+		execute(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+		return;
+	}
+	if (dest != NULL && dest->mydest == DestRemoteExecute)
+		pfs_pg_command.extended = true;
+	statement_id = statement->record->statement_id;
+	pfs_pg_error_guard(&guard);
+	pfs_pg_entry.ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+	pfs_pg_error_unguard(&guard);
+	note_block(block);
+	pfs_pg_transaction_refresh();
+	if (pfs_unlikely(!pfs_pg_is_still(statement, statement_id)))
+		return;
+	pfs_pg_leave(statement);
+	pfs_pg_usage_end(statement);
+	pfs_pg_executed(statement);
+}
+
 static PFS_PG_ENTRY void
 pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 						ProcessUtilityContext context, ParamListInfo params,
@@ -267,6 +317,8 @@ pfs_hook_ProcessUtility(PlannedStmt *pstmt, const char *queryString, bool readOn
 	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES) && IsA(pstmt->utilityStmt, TransactionStmt) &&
 		!pfs_session.transaction.open && !pfs_dropped_ends_prepared(pstmt->utilityStmt))
 		pfs_pg_entry.ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+	else if (is_simple(pstmt->utilityStmt))
+		execute_simple(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	else
 		execute(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 }

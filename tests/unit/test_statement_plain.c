@@ -43,8 +43,8 @@ begin(Side *side, bool plain, PfsTicks start)
 	PfsSession *session = side->session;
 	PfsStatement *statement;
 
-	plain = plain && pfs_statement_may_begin_plain(session);
-	statement = plain ? pfs_statement_begin_here(session, &side->template, false, NULL, start, true)
+	plain = plain && pfs_statement_may_begin_plain(session, false);
+	statement = plain ? pfs_statement_begin_here(session, &side->template, 0, false, NULL, start, true)
 					  : pfs_statement_begin(session, &side->template, false, NULL, start);
 	pfs_statement_text_refer(session, statement, "select ?", 8, &side->text);
 	pfs_statement_set(statement, PFS_COUNTER_ROWS_SENT, start % 3);
@@ -59,7 +59,8 @@ end(Side *side, PfsStatement *statement, bool plain, PfsTicks now)
 	plain = plain && pfs_statement_is_plain(side->session, statement);
 	if (plain)
 	{
-		if (pfs_statement_end_plain(side->session, statement, &now))
+		if (side->session->in_ring ? pfs_statement_end_plain(side->session, statement, &now, true)
+								   : pfs_statement_end_plain(side->session, statement, &now, false))
 			pfs_statement_sum(side->session);
 	}
 	else
@@ -201,7 +202,7 @@ test_nested(void)
 			side[s].session->running = outer;
 			if (start == FIXTURE_START + 300)
 				pfs_transaction_open(side[s].session, start);
-			inner = s == 1 && pfs_statement_may_begin_plain(side[s].session) ? pfs_statement_begin_here(side[s].session, &side[s].template, false, outer, start + 10, true)
+			inner = s == 1 && pfs_statement_may_begin_plain(side[s].session, true) ? pfs_statement_begin_here(side[s].session, &side[s].template, 0, false, outer, start + 10, true)
 						   : pfs_statement_begin(side[s].session, &side[s].template, false, outer, start + 10);
 			pfs_store(&inner->record->text_length, 0);
 			pfs_statement_publish(side[s].session, inner);

@@ -1,0 +1,66 @@
+/*
+ * pg_statement_hot.h
+ *		End of a statement in the plain way, to be compiled into those few who see most of them.
+ */
+#ifndef PFS_PG_STATEMENT_HOT_H
+#define PFS_PG_STATEMENT_HOT_H
+
+#include "core/statement_hot.h"
+#include "pg/pg_query.h"
+#include "pg/pg_statement.h"
+#include "pg/pg_wait.h"
+
+/* Of a query: commands tell their rows themselves. */
+static inline void
+pfs_pg_store_rows(const PfsStatement *statement)
+{
+	PfsStatementRecord *record = statement->record;
+	uint64		rows = statement->host_rows;
+
+	if (rows == 0)
+		return;
+	/* one of them may be something else than is marked: then nobody reads it */
+	pfs_store(&record->counter[PFS_COUNTER_ROWS_SENT], rows);
+	pfs_store(&record->counter[PFS_COUNTER_ROWS_AFFECTED], rows);
+	pfs_store(&record->used, record->used | statement->host_rows_are);
+}
+
+StaticAssertDecl(Max(PFS_COUNTER_ROWS_SENT, PFS_COUNTER_ROWS_AFFECTED) < 8, "bits of host_rows_are");
+
+/*
+ * It ends in the plain way, as it began; the caller has seen that it may.  in_ring: it is the client's, and nothing else is
+ * open.  True: it is time to sum.
+ */
+static pg_attribute_always_inline bool
+pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, bool is_top, bool in_ring)
+{
+	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
+	bool		sums;
+
+	pfs_pg_store_rows(statement);
+	if (statement->host_query != NULL)
+		pfs_pg_query_part(statement->host_query);
+	sums = pfs_statement_end_plain(session, statement, &end, in_ring);
+	if (pfs_likely(is_top))
+	{
+		session->top = NULL;
+		if (pfs_likely(ran))
+			pfs_pg_command_time_spent(end);
+	}
+	return pfs_unlikely(sums);
+}
+
+/*
+ * The client's statement, if it may end so and is the only one that is open, and nothing is on stage; else NULL.  By far the
+ * most.
+ */
+static pg_attribute_always_inline PfsStatement *
+pfs_pg_plain_top(PfsSession *session)
+{
+	PfsStatement *first = &session->statement[0];
+
+	return pfs_likely(pfs_statement_is_plain_first(session, first) && session->running == NULL && session->top == first &&
+					  !pfs_pg_wait_unsettled) ? first : NULL;
+}
+
+#endif							/* PFS_PG_STATEMENT_HOT_H */
