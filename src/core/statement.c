@@ -216,7 +216,7 @@ pfs_statement_take_any(PfsSession *session, bool silent)
 	return statement;
 }
 
-/* While none is open the first one is not in the list: maybe others that it had begun lasted longer. */
+/* While none is open the first one is not in the list: others that it had begun have lasted longer. */
 static void
 take_first_out(PfsSession *session)
 {
@@ -229,12 +229,11 @@ take_first_out(PfsSession *session)
 }
 
 PFS_COLD void
-pfs_statement_put_back_last(PfsSession *session, PfsStatement *statement)
+pfs_statement_put_back_other(PfsSession *session, PfsStatement *statement)
 {
 	if (session->newest == NULL)
 		take_first_out(session);
-	if (session->newest != NULL || statement != &session->statement[0])
-		add_free(session, statement);
+	add_free(session, statement);
 }
 
 bool

@@ -214,15 +214,17 @@ pfs_statement_text_put(PfsSession *session, PfsStatementRecord *record, uint64_t
 
 /* --- end --- */
 
-extern void pfs_statement_put_back_last(PfsSession *session, PfsStatement *statement);
+extern void pfs_statement_put_back_other(PfsSession *session, PfsStatement *statement);
 
 /* It is free, and not among the open ones any more. */
 static inline void
 pfs_statement_put_back(PfsSession *session, PfsStatement *statement)
 {
+	if (session->newest == NULL && statement == &session->statement[0])
+		return;
 	if (pfs_unlikely(session->newest == NULL || statement->place < 0))
 	{
-		pfs_statement_put_back_last(session, statement);
+		pfs_statement_put_back_other(session, statement);
 		return;
 	}
 	statement->older = session->free;
