@@ -574,7 +574,8 @@ end(QueryDesc *queryDesc)
 	PfsStatement *statement;
 
 	pfs_keep(query);
-	if (pfs_unlikely(query->relations.estate != queryDesc->estate || query->relations.runs))
+	if (pfs_unlikely(pfs_session.running != NULL || query->relations.estate != queryDesc->estate ||
+					 query->relations.runs))
 	{
 		end_any(queryDesc);
 		return;

@@ -68,12 +68,7 @@ command_complete(bool extended, PfsTicks now)
 		pfs_pg_plan_end(statement->host_query, statement);
 	if (extended && !pfs_likely(pfs_pg_command.block) && waits_for_commit(statement))
 		return;
-	if (now == 0)
-		now = pfs_now();
-	if (pfs_unlikely(pfs_pg_plain_top(&pfs_session) == NULL))
-		pfs_pg_end(statement, now, 0, NULL);
-	else if (pfs_pg_end_plain(&pfs_session, statement, now, true, true))
-		pfs_statement_sum(&pfs_session);
+	pfs_pg_end(statement, now != 0 ? now : pfs_now(), 0, NULL);
 }
 
 static void

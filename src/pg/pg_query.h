@@ -150,13 +150,11 @@ pfs_pg_query(const QueryDesc *desc)
 {
 	if (pfs_unlikely(desc->estate == NULL))
 		return NULL;
-	if (pfs_pg_untied.relations.estate == desc->estate)
-		return &pfs_pg_untied;
 	for (MemoryContextCallback *callback = desc->estate->es_query_cxt->reset_cbs; callback != NULL;
 		 callback = callback->next)
 		if (pfs_likely(callback->func == pfs_pg_query_gone))
 			return callback->arg;
-	return NULL;
+	return pfs_pg_untied.relations.estate == desc->estate ? &pfs_pg_untied : NULL;
 }
 
 #endif							/* PFS_PG_QUERY_H */

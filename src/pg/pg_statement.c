@@ -515,17 +515,17 @@ end_any(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message
 	close_statement(statement, end);
 }
 
-/* Most do so, be they nested ones, or those that had some. */
+/* Most do so in the plain way. */
 PFS_HOT void
 pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *message)
 {
 	PfsSession *session = pfs_pg_session();
 	bool		is_top = session->top == statement;
 
-	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 || session->in_ring ||
+	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
 					 (!is_top && statement->parent == NULL) || pfs_pg_wait_unsettled))
 		end_any(statement, end, sqlstate, message);
-	else if (pfs_pg_end_plain(session, statement, end, is_top, false))
+	else if (pfs_pg_end_plain(session, statement, end, is_top, session->in_ring))
 		pfs_statement_sum(session);
 }
 
