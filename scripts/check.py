@@ -87,7 +87,7 @@ STAGES = (
     Stage("unit-asan", count_prove, 300, "tests/unit/test_*.c"),
     Stage("unit-tsan", count_prove, 300, "tests/unit/test_*.c"),
     Stage("regress", count_pg_regress, 300, "tests/regress/schedule"),
-    Stage("py", count_pytest, 1000, "tests/py/test_*.py"),
+    Stage("py", count_pytest, 1300, "tests/py/test_*.py"),
     Stage("bench-test", count_pytest, 400, "bench/tests/test_*.py"),
     Stage("gen-check", count_one, 120, "src/gen/*.c"),
     Stage("compile-check", count_one, 200, "src/pg/*.c"),
