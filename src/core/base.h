@@ -119,10 +119,11 @@ pfs_cpu_pause(void)
 
 /*
  * Sequence lock of one writer.  Odd while the writer is inside.  The writer may die or be stopped
- * inside: readers bound their retries (PFS_READ_RETRIES) and then say that the record is unstable.
+ * inside: readers bound their retries, or have patience (patience.h), and then say that the record is unstable.
  */
 typedef uint32_t PfsSeq;
 
+/* Of who must not wait. */
 #define PFS_READ_RETRIES 64
 
 #ifdef PFS_ASSERTS

@@ -4,6 +4,8 @@
  */
 #include "core/cell_cache.h"
 
+#include "core/patience.h"
+
 /* Events in a cell that still count. */
 static uint64_t
 events_of(const PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell)
@@ -131,7 +133,7 @@ pfs_cache_fold_all(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind,
 bool
 pfs_cache_read(PfsArena *arena, const PfsCacheKind *kind, const PfsRef *place, void *copy)
 {
-	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		PfsRef		ref = pfs_load_acquire(place);
 		const PfsCacheCell *cell = pfs_pool_at(pfs_pool_of(arena), ref, kind->bytes);
@@ -144,7 +146,6 @@ pfs_cache_read(PfsArena *arena, const PfsCacheKind *kind, const PfsRef *place, v
 		/* a place that was given up in between: its memory is somebody else's */
 		if (pfs_seq_read_ok(&cell->seq, begin) && pfs_load(place) == ref)
 			return true;
-		pfs_cpu_pause();
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	return false;

@@ -4,6 +4,8 @@
  */
 #include "core/history.h"
 
+#include "core/patience.h"
+
 static PfsLongStatement *
 long_statement(const PfsArena *arena, uint64_t position)
 {
@@ -428,7 +430,7 @@ pfs_long_statement_read(PfsArena *arena, uint32_t number, PfsStatementEvent *eve
 {
 	PfsLongStatement *row = long_statement(arena, number);
 
-	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint64_t	stamp = pfs_load_acquire(&row->stamp);
 		bool		has_text = false;
@@ -436,10 +438,7 @@ pfs_long_statement_read(PfsArena *arena, uint32_t number, PfsStatementEvent *eve
 		if (stamp == 0)
 			return false;
 		if ((stamp & 1) != 0)
-		{
-			pfs_cpu_pause();
 			continue;
-		}
 		copy_event(event, &row->event);
 		if ((event->record.used & PFS_RECORD_FAILED) == 0)
 			event->record.message_length = 0;
@@ -474,17 +473,14 @@ read_long(PfsArena *arena, Ring ring, uint32_t number, void *record)
 {
 	uint64_t   *row = (uint64_t *) (ring.rows + number * (sizeof(uint64_t) + ring.bytes));
 
-	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint64_t	stamp = pfs_load_acquire(row);
 
 		if (stamp == 0)
 			return false;
 		if ((stamp & 1) != 0)
-		{
-			pfs_cpu_pause();
 			continue;
-		}
 		pfs_copy_words(record, row + 1, ring.bytes);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (pfs_load(row) == stamp)

@@ -4,7 +4,6 @@
  */
 #include "core/table_internal.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 #include "core/digest.h"
@@ -128,17 +127,13 @@ pfs_scan_path(const PfsScan *scan, PfsText path)
 bool
 pfs_read_under(PfsArena *arena, const PfsSeq *seq, void *to, const void *from, size_t bytes)
 {
-	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(seq);
 
 		pfs_copy_words(to, from, bytes);
 		if (pfs_seq_read_ok(seq, begin))
 			return true;
-		if (i < PFS_READ_RETRIES / 2)
-			pfs_cpu_pause();
-		else
-			sched_yield();		/* it may have lost its processor in the middle */
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	return false;
@@ -176,7 +171,7 @@ pfs_read_digest_text(PfsScan *scan, uint32_t number, uint32_t generation, uint8_
 	if (scan->digest_text == NULL)
 		scan->digest_text = scan->alloc(scan, scan->arena->sizes.digest_length + 1);
 	copy = scan->digest_text;
-	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&digest->seq);
 		uint32_t	length = pfs_min(pfs_load(&digest->text_length),
@@ -191,7 +186,6 @@ pfs_read_digest_text(PfsScan *scan, uint32_t number, uint32_t generation, uint8_
 			pfs_copy_bytes(sha, digest->sha, PFS_SHA_BYTES);
 		if (pfs_seq_read_ok(&digest->seq, begin))
 			return (PfsText) {length > 0 ? copy : NULL, length, pfs_load(&digest->encoding)};
-		pfs_cpu_pause();
 	}
 	pfs_lose(scan->arena, PFS_LOSS_UNSTABLE_READS);
 	if (sha != NULL)

@@ -7,8 +7,6 @@
  */
 #include "core/table_cells.h"
 
-#define ROW_RETRIES 32
-
 /* Adds the cells of all threads in these places; only: those of one row, 0 = all. */
 static void
 add_cells(PfsCellSums *sums, uint32_t first, uint32_t count, uint32_t only)
@@ -61,7 +59,7 @@ read_again(PfsCellSums *sums, uint32_t row)
 	uint32_t	first = hash == PFS_ANY_PLACE ? 0 : pfs_cache_place(sums->kind, hash);
 	uint32_t	count = hash == PFS_ANY_PLACE ? sums->kind->places : 2;
 
-	for (int i = 0; i < ROW_RETRIES; i++)
+	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint32_t	state = state_of(sums, row);
 
@@ -69,7 +67,6 @@ read_again(PfsCellSums *sums, uint32_t row)
 		add_cells(sums, first, count, row);
 		if (add_row(sums, row, state))
 			return;
-		pfs_cpu_pause();
 	}
 	pfs_lose(sums->scan->arena, PFS_LOSS_UNSTABLE_READS);
 }

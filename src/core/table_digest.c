@@ -287,7 +287,7 @@ PFS_GROUP(digest_tail, digest_tail_columns);
 static void
 read_sample(PfsScan *scan, const PfsDigest *digest, char *text, DigestTail *tail)
 {
-	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&digest->sample_seq);
 		uint32_t	length = pfs_min(pfs_load(&digest->sample_length),
@@ -301,7 +301,6 @@ read_sample(PfsScan *scan, const PfsDigest *digest, char *text, DigestTail *tail
 			tail->sample = (PfsText) {length > 0 ? text : NULL, length, pfs_load(&digest->encoding)};
 			return;
 		}
-		pfs_cpu_pause();
 	}
 	tail->sample_wait = tail->sample_seen = 0;
 	pfs_lose(scan->arena, PFS_LOSS_UNSTABLE_READS);

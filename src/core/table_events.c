@@ -522,7 +522,7 @@ read_transaction(PfsArena *arena, PfsThread *thread, uint32_t age, PfsTransactio
 	uint32_t	ring = arena->sizes.transactions_history + 1;
 	PfsTransactionRecord record;
 
-	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
 		uint64_t	ended = pfs_load(&thread->transactions_ended);
@@ -706,7 +706,7 @@ read_wait(PfsArena *arena, PfsThread *thread, uint32_t age, PfsWaitEvent *to)
 	uint32_t	ring = arena->sizes.waits_history + 1;
 	PfsWaitRecord record;
 
-	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
 		uint64_t	ended = pfs_load(&thread->waits_ended);
@@ -724,7 +724,6 @@ read_wait(PfsArena *arena, PfsThread *thread, uint32_t age, PfsWaitEvent *to)
 			pfs_event_of_wait(arena, &record, thread_id, user, to);
 			return record.event_id != 0;
 		}
-		pfs_cpu_pause();
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	return false;

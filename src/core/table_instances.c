@@ -175,7 +175,7 @@ _Static_assert(sizeof(PfsSocket) % 8 == 0 && offsetof(PfsThread, event_id) % 8 =
 static bool
 read_socket(PfsArena *arena, PfsThread *thread, ThreadCopy *copy)
 {
-	for (int i = 0; i < PFS_READ_RETRIES; i++)
+	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
 
@@ -183,7 +183,6 @@ read_socket(PfsArena *arena, PfsThread *thread, ThreadCopy *copy)
 		pfs_copy_words(&copy->socket, &thread->socket, sizeof(copy->socket));
 		if (pfs_seq_read_ok(&thread->seq, begin))
 			return copy->socket.used != 0 && ((const PfsThread *) copy->head)->owner != 0;
-		pfs_cpu_pause();
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	return false;

@@ -7,6 +7,7 @@
 
 #include "core/event.h"
 #include "core/names.h"
+#include "core/patience.h"
 #include "core/stat.h"
 #include "core/summing.h"
 #include "core/table.h"

@@ -300,7 +300,7 @@ collect_thread_cell(Collector *c, PfsThread *thread, int scope, uint32_t number,
 				answers = answers_of(c, thread, number, scope);
 				if (!pfs_read_under(arena, seq, &copy, cell, bytes))
 					return;		/* left out */
-			} while (!pfs_seq_read_ok(seq, begin) && ++tries < PFS_READ_RETRIES);
+			} while (!pfs_seq_read_ok(seq, begin) && pfs_try_read(++tries));
 			collect_answers(c, owner, number, answers);
 			*summed = pfs_max(*summed, copy.head.last);
 		}

@@ -4,9 +4,7 @@
  */
 #include "core/table_internal.h"
 
-#include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "core/history.h"
 #include "core/registry.h"
@@ -92,37 +90,23 @@ running_text(PfsScan *scan, PfsThread *thread, uint64_t thread_id)
 	return (PfsText) {NULL, 0, -1};
 }
 
-#define PAUSES 64
-#define YIELDS 200
-#define SLEEPS 50				/* of a millisecond each */
-
 /*
- * Copies who a thread is.  That changes rarely and takes nanoseconds, so whoever does it has lost his
- * processor if it lasts: it is waited for.  The row of a live session must not be missing: of one that
+ * Copies who a thread is.  The row of a live session must not be missing: of one that
  * stays stopped in the middle everything is shown but the name that may be half written.  False: there
  * is no such thread.
  */
 static bool
 read_identity(PfsArena *arena, PfsThread *thread, PfsThread *copy)
 {
-	struct timespec millisecond = {0, 1000000};
 	uint64_t	id = pfs_load(&thread->thread_id);
 	bool		stable = false;
 
-	for (int i = 0; i < PAUSES + YIELDS + SLEEPS && !stable; i++)
+	for (int tries = 0; !stable && pfs_try_read(tries); tries++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&thread->identity);
 
 		pfs_copy_words(copy, thread, offsetof(PfsThread, event_id));
 		stable = pfs_seq_read_ok(&thread->identity, begin);
-		if (stable)
-			break;
-		if (i < PAUSES)
-			pfs_cpu_pause();
-		else if (i < PAUSES + YIELDS)
-			sched_yield();
-		else
-			nanosleep(&millisecond, NULL);
 	}
 	if (!stable)
 	{

@@ -10,6 +10,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "core/patience.h"
 #include "core/timer.h"
 #include "fdw/fdw.h"
 #include "pg/pg_arena.h"
@@ -94,6 +95,7 @@ pfs_fdw_read(const PfsTable *table, const PfsFdwReader *reader, const PfsConditi
 	pfs_fdw_require_preload();
 	if (pfs_arena == NULL)
 		return;
+	pfs_patience_renew();
 	run.scan_context = AllocSetContextCreate(CurrentMemoryContext, "performance_schema scan",
 											 ALLOCSET_DEFAULT_SIZES);
 	run.row_context = AllocSetContextCreate(run.scan_context, "performance_schema row",

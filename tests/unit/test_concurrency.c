@@ -8,6 +8,7 @@
 #include "arena_fixture.h"
 #include "tap.h"
 
+#include "core/patience.h"
 #include "core/rollup.h"
 
 #define WRITERS 4
@@ -449,6 +450,37 @@ test_stopped_thread(void)
 	fixture_free(arena);
 }
 
+static void *
+leave_later(void *seq)
+{
+	nanosleep(&(struct timespec) {0, 3000000}, NULL);
+	pfs_seq_write_end(seq);
+	return NULL;
+}
+
+/* A writer has lost its processor in the middle of a change: what its cell holds is not left out. */
+static void
+test_preempted_writer(void)
+{
+	PfsArena *arena = fixture_arena(NULL);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	PfsDigestCell *cell;
+	pthread_t writer;
+
+	timed_statement(session, 0, 1);
+	pfs_statement_sum(session);
+	cell = pfs_cache_find(arena, session->thread, &pfs_digest_cells, pfs_digest_hash(1), 1,
+						  arena->digest_generation);
+	pfs_seq_write_begin(&cell->head.seq);
+	pfs_patience_renew();
+	pthread_create(&writer, NULL, leave_later, &cell->head.seq);
+	is_u64(table_sum(arena, DIGESTS, "count_star"), 1, "the reader waits for a cell");
+	pthread_join(writer, NULL);
+	is_u64(loss_of(arena, PFS_LOSS_UNSTABLE_READS), 0, "and nothing is unstable");
+	fixture_detach(session);
+	fixture_free(arena);
+}
+
 static void
 test_stopped_digest(void)
 {
@@ -486,6 +518,7 @@ int
 main(void)
 {
 	test_stopped_thread();
+	test_preempted_writer();
 	test_stopped_digest();
 	test_sums();
 	test_truncate();

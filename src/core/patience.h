@@ -1,0 +1,22 @@
+/*
+ * patience.h
+ *		How long a reader waits for a writer who stands in the middle of a change.
+ *
+ * A change takes nanoseconds: who finds one going on for longer waits for a writer that has lost its processor, and
+ * should not leave out what that has counted.  A writer may also be stopped, or dead: so patience ends.
+ */
+#ifndef PFS_PATIENCE_H
+#define PFS_PATIENCE_H
+
+#include "core/base.h"
+
+/*
+ * Header of a loop that reads until it was right: for (int tries = 0; pfs_try_read(tries); tries++).  False: give up.
+ * Spins, then yields, then sleeps for milliseconds; those are limited for all that one scan reads.  Readers only.
+ */
+extern bool pfs_try_read(int tries);
+
+/* The host's, when a scan begins. */
+extern void pfs_patience_renew(void);
+
+#endif							/* PFS_PATIENCE_H */
