@@ -605,6 +605,41 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 		end(queryDesc);
 }
 
+/* --- installation --- */
+
+/* Those that each query passes. */
+#define QUERY_HOOKS(hook) hook(ExecutorStart) hook(ExecutorRun) hook(ExecutorFinish) hook(ExecutorEnd)
+
+static bool is_out = true;
+
+/* Above whoever is there now. */
+void
+pfs_pg_executor_in(void)
+{
+#define PUT_IN(name) \
+	pfs_pg_entry.name = name##_hook != NULL ? name##_hook : standard_##name; \
+	name##_hook = pfs_hook_##name;
+	if (is_out)
+	{
+		QUERY_HOOKS(PUT_IN)
+	}
+#undef PUT_IN
+	is_out = false;
+}
+
+void
+pfs_pg_executor_out(void)
+{
+#define IS_TOP(name) name##_hook == pfs_hook_##name &&
+	if (!(QUERY_HOOKS(IS_TOP) pfs_pg_entry.queries == 0))
+		return;
+#undef IS_TOP
+#define TAKE_OUT(name) name##_hook = pfs_pg_entry.name != standard_##name ? pfs_pg_entry.name : NULL;
+	QUERY_HOOKS(TAKE_OUT)
+#undef TAKE_OUT
+	is_out = true;
+}
+
 void
 pfs_pg_executor_install(void)
 {
@@ -612,12 +647,5 @@ pfs_pg_executor_install(void)
 	post_parse_analyze_hook = pfs_hook_post_parse_analyze;
 	prev_planner_hook = planner_hook;
 	planner_hook = pfs_hook_planner;
-	pfs_pg_entry.ExecutorStart = ExecutorStart_hook != NULL ? ExecutorStart_hook : standard_ExecutorStart;
-	ExecutorStart_hook = pfs_hook_ExecutorStart;
-	pfs_pg_entry.ExecutorRun = ExecutorRun_hook != NULL ? ExecutorRun_hook : standard_ExecutorRun;
-	ExecutorRun_hook = pfs_hook_ExecutorRun;
-	pfs_pg_entry.ExecutorFinish = ExecutorFinish_hook != NULL ? ExecutorFinish_hook : standard_ExecutorFinish;
-	ExecutorFinish_hook = pfs_hook_ExecutorFinish;
-	pfs_pg_entry.ExecutorEnd = ExecutorEnd_hook != NULL ? ExecutorEnd_hook : standard_ExecutorEnd;
-	ExecutorEnd_hook = pfs_hook_ExecutorEnd;
+	pfs_pg_executor_in();
 }

@@ -69,6 +69,14 @@ pfs_pg_is_off(uint32 classes)
 /* Hooks: what is executed while nothing is wanted stands together. */
 #define PFS_PG_ENTRY __attribute__((hot, section(".text.hot.entry")))
 
+/*
+ * While nothing is wanted the executor does without our hooks from one command to the next: they are taken out
+ * between commands, unless somebody stands above them or a query is known, and come back by the first of our other
+ * hooks, or data of the client's, that sees a switch.
+ */
+extern void pfs_pg_executor_out(void);
+extern void pfs_pg_executor_in(void);
+
 /* Is anything of these classes wanted?  Attaches on first use. */
 static inline bool
 pfs_pg_wants(uint32 classes)

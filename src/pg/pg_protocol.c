@@ -156,6 +156,23 @@ begin_idle(PfsSession *session, const char *body, size_t length, PfsTicks now)
 					  : PFS_THREAD_IDLE_IN_TRANSACTION, now);
 }
 
+/* Nothing is wanted: until it is, the server does without us. */
+static PFS_COLD void
+go_out(void)
+{
+	PqCommMethods = pfs_pg_server_methods;
+	pfs_pg_executor_out();
+	pfs_pg_protocol_is_out = true;
+}
+
+static PFS_COLD void
+come_back(void)
+{
+	pfs_pg_protocol_is_out = false;
+	pfs_pg_protocol_back();
+	pfs_pg_executor_in();
+}
+
 /* Something has to be done first, or nothing is wanted. */
 static AS_IT_IS int
 put_ready_at_last(char type, const char *body, size_t length)
@@ -177,8 +194,9 @@ put_ready_at_last(char type, const char *body, size_t length)
 	}
 	else if (PqCommMethods == &pfs_pg_our_methods && !pfs_session.transaction.open)
 	{
-		PqCommMethods = pfs_pg_server_methods;
-		pfs_pg_protocol_is_out = true;
+		go_out();
+		if (pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS))
+			come_back();		/* a signal handler has met a switch before we were out */
 	}
 	return server_putmessage(type, body, length);
 }
@@ -330,10 +348,7 @@ switched(PfsSession *session)
 {
 	pfs_pg_wait_switched();
 	if (pfs_unlikely(pfs_pg_protocol_is_out) && (session->wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0)
-	{
-		pfs_pg_protocol_is_out = false;
-		pfs_pg_protocol_back();
-	}
+		come_back();
 }
 
 void
