@@ -6,23 +6,28 @@
 
 #include "core/patience.h"
 
-/* Events in a cell that still count. */
 static uint64_t
-events_of(const PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell)
+all_events(const PfsCacheKind *kind, const PfsCacheCell *cell)
 {
-	const PfsTimerStat *timer = (const PfsTimerStat *) (cell + 1);
+	const PfsTimerStat *timer = (const PfsTimerStat *) ((const char *) (cell + 1) + kind->timers_at);
 	uint64_t	events = 0;
 
-	if (pfs_cache_counts(arena, kind, cell->epoch) && kind->has_row(arena, kind, cell))
-		for (uint32_t i = 0; i < kind->timers; i++)
-			events += timer[i].count;
+	for (uint32_t i = 0; i < kind->timers; i++)
+		events += timer[i].count;
 	return events;
 }
 
-static bool
-is_of(const PfsCacheCell *cell, uint64_t key, uint32_t use)
+/* Events in a cell that still count for its row. */
+static uint64_t
+events_of(const PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell)
 {
-	return cell != NULL && cell->key == key && cell->use == use;
+	return pfs_cache_counts(arena, kind, cell->epoch) && kind->has_row(arena, kind, cell) ? all_events(kind, cell) : 0;
+}
+
+static bool
+is_of(const PfsCacheCell *cell, uint64_t key, uint32_t use, uint32_t variant)
+{
+	return cell != NULL && cell->key == key && cell->use == use && cell->variant == variant;
 }
 
 /* All but the sequence. */
@@ -35,12 +40,13 @@ empty(const PfsCacheKind *kind, PfsCacheCell *cell)
 
 /* Empties a cell into its row; false: the row cannot take it now. */
 static bool
-fold(PfsArena *arena, const PfsCacheKind *kind, PfsCacheCell *cell, int *sleeps)
+fold(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, PfsCacheCell *cell, int *sleeps)
 {
 	bool		folded;
 
 	pfs_seq_write_begin(&cell->seq);
-	folded = events_of(arena, kind, cell) == 0 || kind->fold(arena, kind, cell, sleeps);
+	folded = (kind->by_epoch ? all_events(kind, cell) : events_of(arena, kind, cell)) == 0 ||
+		kind->fold(arena, thread, kind, cell, sleeps);
 	if (folded)
 		empty(kind, cell);
 	pfs_seq_write_end(&cell->seq);
@@ -65,7 +71,7 @@ free_cell(PfsArena *arena, const PfsCacheKind *kind, PfsRef ref)
 
 /* A new cell in a free place of the two, or the less used one, or the other one, emptied. */
 static PfsCacheCell *
-make_room(PfsArena *arena, const PfsCacheKind *kind, PfsRef *place)
+make_room(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, PfsRef *place)
 {
 	PfsCacheCell *cell[2];
 	unsigned	first;
@@ -84,22 +90,24 @@ make_room(PfsArena *arena, const PfsCacheKind *kind, PfsRef *place)
 	first = cell[0] == NULL || (cell[1] != NULL && events_of(arena, kind, cell[1]) <
 								events_of(arena, kind, cell[0]));
 	for (unsigned i = 0; i < 2; i++)
-		if (cell[first ^ i] != NULL && fold(arena, kind, cell[first ^ i], NULL))
+		if (cell[first ^ i] != NULL && fold(arena, thread, kind, cell[first ^ i], NULL))
 			return cell[first ^ i];
 	return NULL;
 }
 
 void *
-pfs_cache_claim(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, uint32_t hash,
-				uint64_t key, uint32_t use)
+pfs_cache_claim_variant(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, uint32_t hash,
+						uint64_t key, uint32_t use, uint32_t variant, uint32_t epoch)
 {
 	PfsRef	   *place = pfs_cache_places(thread, kind) + pfs_cache_place(kind, hash);
 	PfsCacheCell *cell = NULL;
 
-	for (int way = 0; way < 2 && !is_of(cell, key, use); way++)
+	for (int way = 0; way < 2 && !is_of(cell, key, use, variant); way++)
 		cell = pfs_cache_at(arena, kind, &place[way]);
-	if (!is_of(cell, key, use))
-		cell = make_room(arena, kind, place);
+	if (!is_of(cell, key, use, variant))
+		cell = make_room(arena, thread, kind, place);
+	else if (kind->by_epoch && cell->epoch != epoch && !fold(arena, thread, kind, cell, NULL))
+		cell = NULL;
 	if (cell == NULL)
 		return NULL;
 	pfs_seq_write_begin(&cell->seq);
@@ -107,7 +115,8 @@ pfs_cache_claim(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, ui
 		empty(kind, cell);
 	pfs_store(&cell->key, key);
 	pfs_store(&cell->use, use);
-	pfs_store(&cell->epoch, pfs_load_acquire(&arena->reset_now));
+	pfs_store(&cell->variant, variant);
+	pfs_store(&cell->epoch, epoch);
 	pfs_seq_write_end(&cell->seq);
 	return cell;
 }
@@ -122,7 +131,7 @@ pfs_cache_fold_all(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind,
 		PfsRef		ref = pfs_load(&places[i]);
 		PfsCacheCell *cell = pfs_cache_at(arena, kind, &places[i]);
 
-		if (cell != NULL && !fold(arena, kind, cell, sleeps))
+		if (cell != NULL && !fold(arena, thread, kind, cell, sleeps))
 			pfs_add_shared(&arena->loss[kind->loss], events_of(arena, kind, cell));
 		pfs_store_release(&places[i], 0);
 		if (cell != NULL)

@@ -15,20 +15,24 @@
  * row, and finds the state even and as it was.  A fold that began before the state was noted is then waited
  * for at the cell; one that began later has changed the state: that row is read again
  * (table_cells.c).
+ *
+ * Cells of some kinds are added up by something else than their row as well (those of digests: by class, in the
+ * histogram).  All content of such a cell is of one epoch, so that each of them can tell whether it counts; a fold
+ * moves it to all of them.
  */
 #ifndef PFS_CELL_CACHE_H
 #define PFS_CELL_CACHE_H
 
 #include "core/thread.h"
 
-/* What all cells begin with; PfsTimerStats come next.  writer: owner; readers: any. */
+/* What all cells begin with; PfsTimerStats come behind it.  writer: owner; readers: any. */
 typedef struct PfsCacheCell
 {
 	PfsSeq		seq;			/* odd while the owner changes the cell */
 	uint32_t	use;			/* use or generation of the row; 0 = empty */
 	uint64_t	key;
 	uint32_t	epoch;			/* reset counter when the content began */
-	uint32_t	spare;
+	uint32_t	variant;		/* which of several cells of the key */
 	uint64_t	last;			/* number of the last record that was added; 0 = none */
 } PfsCacheCell;
 
@@ -47,13 +51,16 @@ struct PfsCacheKind
 	bool		(*has_row) (const PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell);
 
 	/*
-	 * Adds the content to its row, or finds that it does not count.  False: the row was busy or had no
-	 * room, nothing has changed.  sleeps: see pfs_object_take, may be NULL.
+	 * Adds the content to its row, or finds that it does not count; the cell is emptied then.  False: the row was
+	 * busy or had no room, nothing has changed.  sleeps: see pfs_object_take, may be NULL.
 	 */
-	bool		(*fold) (PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell, int *sleeps);
+	bool		(*fold) (PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, PfsCacheCell *cell, int *sleeps);
 
 	/* Changes with each fold into a row, by its number; odd: somebody is at it. */
 	uint32_t	(*state) (const PfsArena *arena, const PfsCacheKind *kind, uint32_t row);
+
+	uint32_t	timers_at;		/* behind the head */
+	bool		by_epoch;		/* content is of one epoch, and is folded even if its row has gone */
 };
 
 static inline PfsRef *
@@ -92,23 +99,44 @@ pfs_cache_is(const PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell
 		 pfs_likely(pfs_load(&cell->epoch) == pfs_load_acquire(&arena->reset_now)));
 }
 
+#define PFS_ANY_VARIANT UINT32_MAX
+
 /* The thread's cell of a key, or NULL: ask "claim".  Owner only.  Inline: the kind is a constant there. */
+static inline __attribute__((always_inline)) void *
+pfs_cache_find_variant(const PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, uint32_t hash,
+					   uint64_t key, uint32_t use, uint32_t variant)
+{
+	PfsRef	   *place = pfs_cache_places(thread, kind) + pfs_cache_place(kind, hash);
+
+	for (int way = 0; way < 2; way++)
+	{
+		PfsCacheCell *cell = pfs_cache_at(arena, kind, &place[way]);
+
+		if (pfs_cache_is(arena, kind, cell, key, use) &&
+			(variant == PFS_ANY_VARIANT || pfs_load(&cell->variant) == variant))
+			return cell;
+	}
+	return NULL;
+}
+
 static inline __attribute__((always_inline)) void *
 pfs_cache_find(const PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, uint32_t hash,
 			   uint64_t key, uint32_t use)
 {
-	PfsRef	   *place = pfs_cache_places(thread, kind) + pfs_cache_place(kind, hash);
-	PfsCacheCell *cell = pfs_cache_at(arena, kind, place);
-
-	if (pfs_cache_is(arena, kind, cell, key, use))
-		return cell;
-	cell = pfs_cache_at(arena, kind, place + 1);
-	return pfs_cache_is(arena, kind, cell, key, use) ? cell : NULL;
+	return pfs_cache_find_variant(arena, thread, kind, hash, key, use, PFS_ANY_VARIANT);
 }
 
-/* The same if there is none, or it is from before a reset.  NULL: the pool is full, or rows are busy. */
-extern void *pfs_cache_claim(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind,
-							 uint32_t hash, uint64_t key, uint32_t use);
+/* The same if there is none, or it is from another epoch.  NULL: the pool is full, or rows are busy. */
+extern void *pfs_cache_claim_variant(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, uint32_t hash,
+									 uint64_t key, uint32_t use, uint32_t variant, uint32_t epoch);
+
+/* The same for what ends now. */
+static inline void *
+pfs_cache_claim(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, uint32_t hash, uint64_t key,
+				uint32_t use)
+{
+	return pfs_cache_claim_variant(arena, thread, kind, hash, key, use, 0, pfs_load_acquire(&arena->reset_now));
+}
 
 /* Folds and frees all cells of a thread, those that it was killed in included.  Owner or successor. */
 extern void pfs_cache_fold_all(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, int *sleeps);

@@ -46,7 +46,7 @@ pfs_digest_find(const PfsArena *arena, PfsThread *thread, uint64_t query_id)
 	PfsDigestCell *cell = pfs_cache_find(arena, thread, &pfs_digest_cells, pfs_digest_hash(query_id),
 										 query_id, generation);
 
-	if (cell != NULL)
+	if (cell != NULL && pfs_load(&cell->digest) != PFS_DIGEST_NONE)
 		return pfs_load(&cell->digest);
 	return find_in_chain(arena, pfs_load_acquire(chain_head(arena, thread->database_id, query_id)),
 						 generation, thread->database_id, query_id);
@@ -335,63 +335,92 @@ pfs_digest_state(const PfsArena *arena, const PfsCacheKind *kind, uint32_t row)
 	return pfs_load_acquire(&digest->pins) != 0 ? 1 : pfs_load_acquire(&digest->unpins) << 1;
 }
 
-/* Pinned. */
-static void
-merge_cell(PfsArena *arena, PfsDigest *digest, const PfsDigestCell *cell)
+static bool
+counts_in_histogram(const PfsArena *arena, const PfsDigestCell *cell)
 {
-	pfs_statement_stat_merge_shared(&digest->stat, &cell->stat);
-	pfs_raise_to(&digest->last_seen, cell->last_seen);
-	if (cell->histogram_generation != pfs_load(&arena->digest_histogram_generation))
-		return;
-	for (unsigned i = 0; i < PFS_CELL_BUCKETS; i++)
-		if (pfs_cell_bucket_count(cell, i) != 0)
-			add_to_histogram(arena, digest, pfs_cell_bucket(cell, i), pfs_cell_bucket_count(cell, i));
+	return cell->head.epoch >= pfs_load(&arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]);
 }
 
-static bool
-fold(PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *head, int *sleeps)
+/* To the row.  last: number of the last record, which is summed when this is there; 0 = not now. */
+static void
+move_to_row(PfsArena *arena, PfsThread *thread, const PfsDigestCell *cell, uint64_t last)
 {
-	const PfsDigestCell *cell = (const PfsDigestCell *) head;
 	PfsDigest  *digest = pfs_digest(arena, cell->digest);
 
-	if (pfs_digest_pin(arena, digest, head->use))
-		merge_cell(arena, digest, cell);
-	pfs_digest_unpin(digest);
+	if (cell->digest != PFS_DIGEST_NONE && pfs_digest_pin(arena, digest, cell->head.use))
+	{
+		pfs_statement_stat_merge_shared(&digest->stat, &cell->stat);
+		pfs_raise_to(&digest->last_seen, cell->last_seen);
+		for (unsigned i = 0; counts_in_histogram(arena, cell) && i < PFS_CELL_BUCKETS; i++)
+			if (pfs_cell_bucket_count(cell, i) != 0)
+				add_to_histogram(arena, digest, pfs_cell_bucket(cell, i), pfs_cell_bucket_count(cell, i));
+	}
+	if (last != 0)
+		pfs_store_release(&thread->summed, last);
+	if (cell->digest != PFS_DIGEST_NONE)
+		pfs_digest_unpin(digest);
+}
+
+/* To the thread's cell of the class and its part of the global histogram.  Inside thread->moves. */
+static void
+move_to_class(PfsArena *arena, PfsThread *thread, const PfsDigestCell *cell)
+{
+	uint64_t   *histogram = pfs_histogram_cell(arena, thread, cell->head.epoch);
+
+	for (unsigned i = 0; histogram != NULL && i < PFS_CELL_BUCKETS; i++)
+		if (pfs_cell_bucket_count(cell, i) != 0 && pfs_cell_bucket(cell, i) < PFS_BUCKETS)
+			pfs_add(&histogram[pfs_cell_bucket(cell, i)], pfs_cell_bucket_count(cell, i));
+	pfs_statement_cell_merge(arena, thread, pfs_digest_cell_scope(cell), pfs_digest_cell_class(arena, cell),
+							 &cell->stat, cell->head.epoch);
+}
+
+/* A successor of one who was killed in the middle does not count the digest's part twice. */
+static bool
+fold(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, PfsCacheCell *head, int *sleeps)
+{
+	PfsDigestCell *cell = (PfsDigestCell *) head;
+
+	pfs_seq_write_begin(&thread->moves);
+	move_to_row(arena, thread, cell, 0);
+	pfs_store(&head->use, 0);
+	move_to_class(arena, thread, cell);
+	pfs_zero_words(&cell->stat, sizeof(cell->stat));
+	pfs_seq_write_end(&thread->moves);
 	return true;
 }
 
 const PfsCacheKind pfs_digest_cells = {
 	offsetof(PfsThread, digest_cell), PFS_DIGEST_CACHE, sizeof(PfsDigestCell), 1, PFS_SHARE_DIGEST_CELLS,
-	PFS_RESETS, PFS_LOSS_DIGEST, pfs_digest_has_row, fold, pfs_digest_state
+	PFS_RESETS, PFS_LOSS_DIGEST, pfs_digest_has_row, fold, pfs_digest_state,
+	offsetof(PfsDigestCell, stat) - sizeof(PfsCacheCell), true
 };
 
-/*
- * There is no room for a cell, and the thread has none there: straight into the row.  Who finds the row as it is
- * afterwards finds the records summed.
- */
-static PFS_COLD void
-add_to_row(PfsArena *arena, PfsThread *thread, const PfsDigestCell *cell, uint64_t last)
-{
-	PfsDigest  *digest = pfs_digest(arena, cell->digest);
-
-	if (pfs_digest_pin(arena, digest, cell->head.use))
-		merge_cell(arena, digest, cell);
-	if (last != 0)
-		pfs_store_release(&thread->summed, last);
-	pfs_digest_unpin(digest);
-}
-
 void
-pfs_digest_flush_bucket(PfsArena *arena, PfsDigestCell *cell, size_t place)
+pfs_digest_flush_bucket(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, size_t bucket)
 {
-	PfsDigest  *digest = pfs_digest(arena, cell->digest);
+	size_t		place = bucket % PFS_CELL_BUCKETS;
+	unsigned	old = pfs_cell_bucket(cell, place);
+	unsigned	count = pfs_cell_bucket_count(cell, place);
 
-	if (pfs_cell_bucket_count(cell, place) == 0)
-		return;
-	if (pfs_digest_pin(arena, digest, cell->head.use))
-		add_to_histogram(arena, digest, pfs_cell_bucket(cell, place), pfs_cell_bucket_count(cell, place));
-	pfs_digest_unpin(digest);
-	pfs_store(&cell->bucket[place], 0);
+	if (count != 0)
+	{
+		PfsDigest  *digest = pfs_digest(arena, cell->digest);
+		uint64_t   *histogram;
+
+		pfs_seq_write_begin(&thread->moves);
+		if (cell->digest != PFS_DIGEST_NONE && counts_in_histogram(arena, cell))
+		{
+			if (pfs_digest_pin(arena, digest, cell->head.use))
+				add_to_histogram(arena, digest, old, count);
+			pfs_digest_unpin(digest);
+		}
+		histogram = pfs_histogram_cell(arena, thread, cell->head.epoch);
+		if (histogram != NULL && old < PFS_BUCKETS)
+			pfs_add(&histogram[old], count);
+		pfs_store(&cell->bucket[place], 0);
+		pfs_seq_write_end(&thread->moves);
+	}
+	pfs_store(&cell->bucket[place], (uint16_t) (bucket / PFS_CELL_BUCKETS << PFS_CELL_TURN));
 }
 
 void
@@ -422,51 +451,35 @@ pfs_digest_now(const PfsArena *arena, const PfsThread *thread, uint64_t query_id
 }
 
 /* The thread's cell of a statement, claimed if need be; NULL: no room. */
-static inline PfsDigestCell *
+static PfsDigestCell *
 cell_of(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *record, uint32_t row,
 		uint32_t generation)
 {
-	uint32_t	hash = pfs_digest_hash(record->query_id);
-	PfsDigestCell *cell = pfs_cache_find(arena, thread, &pfs_digest_cells, hash, record->query_id,
-										 generation);
+	uint32_t	variant = pfs_digest_variant(arena, record, row != PFS_DIGEST_NONE);
+	uint64_t	key = row != PFS_DIGEST_NONE ? record->query_id : variant;
+	uint32_t	hash = pfs_digest_hash(key);
+	PfsDigestCell *cell = pfs_cache_find_variant(arena, thread, &pfs_digest_cells, hash, key, generation, variant);
 
-	if (pfs_likely(cell != NULL))
+	if (pfs_likely(cell != NULL && pfs_load(&cell->head.epoch) == record->epoch))
 		return cell;
 	/* no cell for a lost row: the next statement shall look for its own again */
 	if (row == PFS_DIGEST_OTHERS && record->digest_generation != generation)
 		return NULL;
-	cell = pfs_cache_claim(arena, thread, &pfs_digest_cells, hash, record->query_id, generation);
+	cell = pfs_cache_claim_variant(arena, thread, &pfs_digest_cells, hash, key, generation, variant, record->epoch);
 	if (cell == NULL)
 		return NULL;
 	pfs_seq_write_begin(&cell->head.seq);
 	pfs_store(&cell->digest, row);
-	pfs_store(&cell->histogram_generation, pfs_load(&arena->digest_histogram_generation));
 	pfs_seq_write_end(&cell->head.seq);
+	pfs_statement_cell_reserve(arena, thread, pfs_digest_cell_scope(cell), pfs_digest_cell_class(arena, cell),
+							   record->epoch);
 	return cell;
 }
 
-static PFS_COLD void
-open_aside(const PfsArena *arena, PfsDigestRun *run, uint32_t generation)
-{
-	run->cell = &run->aside;
-	if (run->row != PFS_DIGEST_NONE)
-	{
-		run->aside = (PfsDigestCell) {.digest = run->row,.head.use = generation};
-		return;
-	}
-	/* nobody will look at it: only what is added to must be something */
-	memset(&run->aside.stat, 0, sizeof(run->aside.stat));
-	run->aside.head.seq = 0;
-	run->aside.histogram_generation = pfs_load(&arena->digest_histogram_generation);
-	run->aside.last_seen = run->aside.sample_wait = run->aside.sample_due = UINT64_MAX;
-}
-
-PFS_HOT void
+void
 pfs_digest_open(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *record, PfsDigestRun *run)
 {
 	uint32_t	generation = pfs_load_acquire(&arena->digest_generation);
-	uint32_t	histograms;
-	PfsDigestCell *cell = NULL;
 
 	run->row = pfs_digest_now(arena, thread, record->query_id, record->digest, record->digest_generation);
 	run->samples = run->row == record->digest && record->digest_generation == generation;
@@ -474,30 +487,34 @@ pfs_digest_open(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *re
 	run->lost = run->row == PFS_DIGEST_OTHERS && record->digest > PFS_DIGEST_OTHERS;
 	if (pfs_unlikely(record->epoch < pfs_load(&arena->reset_of[PFS_RESET_DIGESTS])))
 		run->row = PFS_DIGEST_NONE; /* ended before */
-	if (pfs_likely(run->row != PFS_DIGEST_NONE))
-		cell = cell_of(arena, thread, record, run->row, generation);
-	if (pfs_unlikely(cell == NULL || pfs_load(&cell->digest) != run->row))
+	run->cell = cell_of(arena, thread, record, run->row, generation);
+	if (pfs_unlikely(run->cell == NULL || pfs_load(&run->cell->digest) != run->row))
 	{
-		open_aside(arena, run, generation);
-		cell = run->cell;
+		run->aside = (PfsDigestCell)
+		{
+			.digest = run->row,.head.use = generation,.head.epoch = record->epoch,
+				.head.variant = pfs_digest_variant(arena, record, run->row != PFS_DIGEST_NONE)
+		};
+		run->cell = &run->aside;
 	}
-	run->cell = cell;
-	pfs_seq_write_begin(&cell->head.seq);
-	histograms = pfs_load(&arena->digest_histogram_generation);
-	if (pfs_unlikely(pfs_load(&cell->histogram_generation) != histograms))
+	if (pfs_unlikely(run->row == PFS_DIGEST_NONE))
 	{
-		pfs_zero_words(cell->bucket, sizeof(cell->bucket));
-		pfs_store(&cell->histogram_generation, histograms);
+		pfs_store(&run->cell->sample_wait, UINT64_MAX);
+		pfs_store(&run->cell->sample_due, UINT64_MAX);
 	}
+	pfs_seq_write_begin(&run->cell->head.seq);
 }
 
-PFS_HOT void
+void
 pfs_digest_close(PfsArena *arena, PfsThread *thread, PfsDigestRun *run, uint64_t last, uint64_t count)
 {
 	if (pfs_unlikely(run->cell == &run->aside))
 	{
-		if (run->row != PFS_DIGEST_NONE)
-			add_to_row(arena, thread, run->cell, last);
+		/* who finds the row, or the class, as it is afterwards finds the records summed */
+		pfs_seq_write_begin(&thread->moves);
+		move_to_class(arena, thread, run->cell);
+		move_to_row(arena, thread, run->cell, last);
+		pfs_seq_write_end(&thread->moves);
 	}
 	else if (last != 0)
 		pfs_store(&run->cell->head.last, last);

@@ -8,7 +8,12 @@
  * place holds also before; a reader adds row and cells.  So the hot path writes no shared line,
  * whatever the number of sessions that run one statement.
  *
- * TRUNCATE advances the generation: rows and cells of an older one do not exist any more.
+ * A cell is of one digest, class, scope and epoch: it counts for its class and in the global histogram, too.
+ * What is folded moves there as well, to the thread's cell of the class and its part of the histogram
+ * (thread->moves); readers of these add what the cells of digests hold, see table_cells.h.  Statements without
+ * a digest have cells for their class alone.
+ *
+ * TRUNCATE advances the generation: rows of an older one do not exist any more, and cells count no more for them.
  */
 #ifndef PFS_DIGEST_H
 #define PFS_DIGEST_H
@@ -53,16 +58,19 @@ typedef struct PfsDigest
 	PfsRef		waits;			/* chain of PfsDigestWait; writers: all, by CAS */
 } PfsDigest;
 
-/* Numbers of one digest in one thread; key: query id, use: generation. */
+/*
+ * Numbers of one digest in one thread; key: query id, use: generation, variant: see pfs_digest_variant.  The first two
+ * lines, and that of a bucket, are what most statements touch.
+ */
 typedef struct PfsDigestCell
 {
 	PfsCacheCell head;
-	PfsStatementStat stat;
-	uint32_t	digest;
-	uint32_t	histogram_generation;
 	PfsTicks	last_seen;
 	PfsTicks	sample_wait;	/* a statement no longer than this, ending before sample_due, is no */
 	PfsTicks	sample_due;		/* news for the row's sample: saves a look at the shared row */
+	uint32_t	digest;			/* PFS_DIGEST_NONE: only of its class */
+	uint32_t	spare;
+	PfsStatementStat stat;
 	uint16_t	bucket[PFS_CELL_BUCKETS];	/* turn and count: it is bucket turn * PFS_CELL_BUCKETS + place */
 } PfsDigestCell;
 
@@ -71,7 +79,48 @@ typedef struct PfsDigestCell
 
 _Static_assert((PFS_BUCKETS - 1) / PFS_CELL_BUCKETS <= UINT16_MAX >> PFS_CELL_TURN, "there is room for each turn");
 
+_Static_assert(offsetof(PfsDigestCell, stat) == PFS_CACHE_LINE, "two lines for most");
+
 extern const PfsCacheKind pfs_digest_cells;
+
+/* Class and scope of a cell, and whether it has a digest. */
+#define PFS_VARIANT_GLOBAL (UINT32_C(1) << 16)
+#define PFS_VARIANT_NONE (UINT32_C(1) << 17)
+
+static inline uint32_t
+pfs_digest_variant(const PfsArena *arena, const PfsStatementRecord *record, bool has_digest)
+{
+	return (record->class < arena->sizes.statement_classes ? record->class : 0) |
+		((record->used & PFS_RECORD_GLOBAL) != 0 ? PFS_VARIANT_GLOBAL : 0) | (has_digest ? 0 : PFS_VARIANT_NONE);
+}
+
+static inline uint32_t
+pfs_digest_cell_class(const PfsArena *arena, const PfsDigestCell *cell)
+{
+	uint32_t	class = (uint16_t) pfs_load(&cell->head.variant);
+
+	return class < arena->sizes.statement_classes ? class : 0;
+}
+
+static inline PfsScope
+pfs_digest_cell_scope(const PfsDigestCell *cell)
+{
+	return (pfs_load(&cell->head.variant) & PFS_VARIANT_GLOBAL) != 0 ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD;
+}
+
+/*
+ * Has a copied cell of its thread this record, which had ended and was not summed?  Records are summed in their order,
+ * and those of one digest, class and epoch in one cell; when the digest's row goes in between, in that of the class.
+ */
+static inline bool
+pfs_digest_cell_has(const PfsArena *arena, const PfsDigestCell *cell, const PfsStatementRecord *record, uint64_t number)
+{
+	bool		has_digest = (cell->head.variant & PFS_VARIANT_NONE) == 0;
+
+	return number <= cell->head.last && cell->head.epoch == record->epoch &&
+		cell->head.variant == pfs_digest_variant(arena, record, has_digest) &&
+		(!has_digest || cell->head.key == record->query_id);
+}
 
 /* Functions of kinds whose rows are digests, or belong to one; use: generation. */
 extern bool pfs_digest_has_row(const PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell);
@@ -133,13 +182,13 @@ extern uint32_t pfs_digest_insert(PfsArena *arena, const PfsDigestNew *row);
 
 /*
  * Where the statements of one digest, one after the other, are added: between open and close the owner writes into
- * the cell freely (its sequence is odd).  "aside" is used when the thread has no cell for them, and goes straight into
- * the row at close; or nowhere, if they have no digest, or ended before the last reset.
+ * the cell freely (its sequence is odd).  "aside" is used when the thread has no cell for them, and goes straight where
+ * a cell is folded to at close.
  */
 typedef struct PfsDigestRun
 {
 	PfsDigestCell *cell;
-	uint32_t	row;			/* PFS_DIGEST_NONE: they go nowhere */
+	uint32_t	row;			/* PFS_DIGEST_NONE: they have none, or ended before the last reset */
 	bool		samples;		/* texts are for this row */
 	bool		lost;			/* their own row is gone: they count for the catch-all row */
 	PfsDigestCell aside;
@@ -152,20 +201,17 @@ extern void pfs_digest_open(PfsArena *arena, PfsThread *thread, const PfsStateme
 extern void pfs_digest_close(PfsArena *arena, PfsThread *thread, PfsDigestRun *run, uint64_t last,
 							 uint64_t count);
 
-/* What stands in a bucket's place moves to the row. */
-extern void pfs_digest_flush_bucket(PfsArena *arena, PfsDigestCell *cell, size_t place);
+/* What stands in the place of a bucket moves to the row and the thread's histogram. */
+extern void pfs_digest_flush_bucket(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, size_t bucket);
 
-static inline void
-pfs_digest_count(PfsArena *arena, PfsDigestCell *cell, size_t bucket)
+static inline __attribute__((always_inline)) void
+pfs_digest_count(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, size_t bucket)
 {
 	size_t		place = bucket % PFS_CELL_BUCKETS;
 	uint16_t	none = (uint16_t) (bucket / PFS_CELL_BUCKETS << PFS_CELL_TURN);	/* of this bucket */
 
-	if (pfs_unlikely((uint16_t) (pfs_load(&cell->bucket[place]) - none) >= PFS_CELL_COUNT_MAX))
-	{
-		pfs_digest_flush_bucket(arena, cell, place);
-		pfs_store(&cell->bucket[place], none);
-	}
+	if (pfs_unlikely((uint16_t) (cell->bucket[place] - none) >= PFS_CELL_COUNT_MAX))
+		pfs_digest_flush_bucket(arena, thread, cell, bucket);
 	pfs_add(&cell->bucket[place], 1);
 }
 
@@ -173,7 +219,7 @@ pfs_digest_count(PfsArena *arena, PfsDigestCell *cell, size_t bucket)
 static inline bool
 pfs_digest_may_sample(const PfsDigestCell *cell, PfsTicks wait, PfsTicks end)
 {
-	return wait > pfs_load(&cell->sample_wait) || end >= pfs_load(&cell->sample_due);
+	return wait > cell->sample_wait || end >= cell->sample_due; /* their only writer reads as it likes */
 }
 
 extern void pfs_digest_sampled(const PfsArena *arena, PfsDigestCell *cell, PfsTicks wait, PfsTicks now);

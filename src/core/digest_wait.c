@@ -92,7 +92,7 @@ add_to_link(PfsArena *arena, const PfsCacheKind *kind, PfsDigestWait *link, cons
 }
 
 static bool
-fold(PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell, int *sleeps)
+fold(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, PfsCacheCell *cell, int *sleeps)
 {
 	PfsDigest  *digest = pfs_digest(arena, (uint32_t) (cell->key >> 32));
 	bool		done = true;
@@ -109,7 +109,7 @@ fold(PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell, int *s
 
 const PfsCacheKind pfs_digest_wait_cells = {
 	offsetof(PfsThread, digest_wait_cell), PFS_DIGEST_WAIT_CACHE, sizeof(PfsDigestWaitCell), 1, PFS_SHARES,
-	PFS_RESET_WAITS_BY_DIGEST, PFS_LOSS_WAIT_TOTALS, pfs_digest_has_row, fold, pfs_digest_state
+	PFS_RESET_WAITS_BY_DIGEST, PFS_LOSS_WAIT_TOTALS, pfs_digest_has_row, fold, pfs_digest_state, 0, false
 };
 
 void

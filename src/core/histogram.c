@@ -22,14 +22,22 @@ pfs_bucket_low_ps(int bucket)
 	return (uint64_t) (FIRST_LIMIT_PS * pow(10.0, (bucket - 1) / 50.0) + 0.5);
 }
 
-/* Smallest time that falls into this entry of the guess table; some below the sixth octave are not used. */
+/* Smallest time that falls into this entry of the guess table; those below the fifth octave are not used. */
 static PfsTicks
 slot_start(unsigned slot)
 {
 	unsigned	octave = slot / PFS_BUCKET_SUB;
 	uint64_t	mantissa = PFS_BUCKET_SUB + slot % PFS_BUCKET_SUB;
 
-	return octave >= 5 ? mantissa << (octave - 5) : pfs_min(slot, (unsigned) PFS_BUCKET_SUB - 1);
+	return octave >= 5 ? mantissa << (octave - 5) : octave == 4 ? slot % PFS_BUCKET_SUB : 0;
+}
+
+/* Lower limit in ticks, rounded up: the limit itself is inside. */
+static PfsTicks
+low_ticks(int bucket)
+{
+	return (PfsTicks) ((((unsigned __int128) pfs_bucket_low_ps(bucket) << 32) + pfs_timer.ps_per_tick_q32 - 1) /
+					   pfs_timer.ps_per_tick_q32);
 }
 
 void
@@ -37,14 +45,12 @@ pfs_histogram_init(void)
 {
 	unsigned	bucket = 0;
 
-	for (int i = 0; i < PFS_BUCKETS; i++)	/* rounded up: the limit itself is inside */
-		pfs_buckets.low[i] = (PfsTicks)
-			((((unsigned __int128) pfs_bucket_low_ps(i) << 32) + pfs_timer.ps_per_tick_q32 - 1) /
-			 pfs_timer.ps_per_tick_q32);
-	pfs_buckets.low[PFS_BUCKETS] = UINT64_MAX;
+	for (int i = 0; i < PFS_BUCKETS - 1; i++)
+		pfs_buckets.last[i] = low_ticks(i + 1) - 1;
+	pfs_buckets.last[PFS_BUCKETS - 1] = UINT64_MAX;
 	for (unsigned slot = 0; slot < PFS_LENGTH(pfs_buckets.guess); slot++)
 	{
-		while (bucket < PFS_BUCKETS - 1 && slot_start(slot) >= pfs_buckets.low[bucket + 1])
+		while (bucket < PFS_BUCKETS - 1 && slot_start(slot) > pfs_buckets.last[bucket])
 			bucket++;
 		pfs_buckets.guess[slot] = (uint16_t) bucket;
 	}

@@ -13,12 +13,12 @@
 
 #define PFS_BUCKETS 550
 #define PFS_BUCKET_OCTAVES 64
-#define PFS_BUCKET_SUB 32		/* table entries an octave: finer than a bucket */
+#define PFS_BUCKET_SUB 32		/* table entries an octave: finer than a bucket, so there is one limit in them at most */
 
 /* Read-only after pfs_histogram_init; inherited by fork. */
 typedef struct PfsBuckets
 {
-	PfsTicks	low[PFS_BUCKETS + 1];	/* lower limits in ticks; low[PFS_BUCKETS] = UINT64_MAX */
+	PfsTicks	last[PFS_BUCKETS];	/* longest times in ticks */
 	uint16_t	guess[PFS_BUCKET_OCTAVES * PFS_BUCKET_SUB];
 } PfsBuckets;
 
@@ -30,28 +30,22 @@ extern void pfs_histogram_init(void);
 /* Lower limit of a bucket in picoseconds, exact (not through ticks). */
 extern uint64_t pfs_bucket_low_ps(int bucket);
 
-/* The shortest times have an entry each. */
-static inline size_t
+/* The shortest times have an entry each, before those of the sixth octave. */
+static inline __attribute__((always_inline)) size_t
 pfs_bucket_slot(PfsTicks wait)
 {
-	unsigned	octave;
+	uint32_t	shift = (63 ^ (uint32_t) __builtin_clzll(wait | PFS_BUCKET_SUB)) - 5;
 
-	if (pfs_unlikely(wait < PFS_BUCKET_SUB))
-		return wait;
-	octave = 63 ^ (unsigned) __builtin_clzll(wait);
 	/* its six highest bits: the first one is the octave's */
-	return (size_t) (octave - 1) * PFS_BUCKET_SUB + (wait >> (octave - 5));
+	return (size_t) (shift * PFS_BUCKET_SUB) + (wait >> shift) + 4 * PFS_BUCKET_SUB;
 }
 
-static inline size_t
+static inline __attribute__((always_inline)) size_t
 pfs_bucket_of(PfsTicks wait)
 {
 	size_t		bucket = pfs_buckets.guess[pfs_bucket_slot(wait)];
 
-	/* the last limit is above all times */
-	while (pfs_unlikely(wait >= pfs_buckets.low[bucket + 1]) && bucket < PFS_BUCKETS - 1)
-		bucket++;
-	return bucket;
+	return bucket + (wait > pfs_buckets.last[bucket]);
 }
 
 /*

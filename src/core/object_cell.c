@@ -36,7 +36,7 @@ has_row(const PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cel
 }
 
 static bool
-fold(PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell, int *sleeps)
+fold(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, PfsCacheCell *cell, int *sleeps)
 {
 	PfsObjectRow *row = row_of(arena, kind, cell);
 
@@ -73,10 +73,10 @@ state_of(const PfsArena *arena, const PfsCacheKind *kind, uint32_t row)
 const PfsCacheKind pfs_object_cells[PFS_MAPS] = {
 	[PFS_MAP_FILES] = {offsetof(PfsThread, file_cell), PFS_OBJECT_CACHE,
 		offsetof(PfsObjectCell, stat) + sizeof(PfsIoStat), PFS_IO_PARTS,
-		PFS_SHARES, PFS_RESET_FILES, PFS_LOSS_OBJECT_CELLS, has_row, fold, state_of},
+		PFS_SHARES, PFS_RESET_FILES, PFS_LOSS_OBJECT_CELLS, has_row, fold, state_of, 0, false},
 	[PFS_MAP_TABLES] = {offsetof(PfsThread, table_cell), PFS_OBJECT_CACHE,
 		offsetof(PfsObjectCell, stat) + sizeof(PfsTableStat), PFS_TABLE_OPERATIONS,
-		PFS_SHARES, PFS_RESET_TABLE_IO, PFS_LOSS_OBJECT_CELLS, has_row, fold, state_of},
+		PFS_SHARES, PFS_RESET_TABLE_IO, PFS_LOSS_OBJECT_CELLS, has_row, fold, state_of, 0, false},
 };
 
 static __attribute__((noinline)) PfsObjectCell *

@@ -216,32 +216,92 @@ retire(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family, uin
 	pfs_store(epoch, now);
 }
 
+static PfsCell *
+cell_at(PfsArena *arena, PfsThread *thread, PfsScope scope, uint32_t number, size_t bytes)
+{
+	return pfs_pool_at(pfs_pool_of(arena), pfs_load(&pfs_thread_aggregate(arena, thread, scope)->cell[number]), bytes);
+}
+
+/* NULL: the pool is full. */
+static PfsCell *
+new_cell(PfsArena *arena, PfsThread *thread, PfsScope scope, uint32_t number, size_t bytes, uint32_t epoch)
+{
+	PfsPool    *pool = pfs_pool_of(arena);
+	PfsRef		ref = pfs_pool_alloc(pool, bytes);
+	PfsCell    *cell = pfs_pool_at(pool, ref, bytes);
+
+	if (cell == NULL)
+		return NULL;
+	pfs_store(&cell->epoch, epoch);
+	pfs_store_release(&pfs_thread_aggregate(arena, thread, scope)->cell[number], ref);
+	return cell;
+}
+
 void *
 pfs_cell_slow(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family,
 			  uint32_t number, size_t bytes, uint32_t epoch)
 {
-	PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
-	PfsPool    *pool = pfs_pool_of(arena);
-	PfsRef		ref = pfs_load(&aggregate->cell[number]);
-	PfsCell    *cell = pfs_pool_at(pool, ref, bytes);
+	PfsCell    *cell = cell_at(arena, thread, scope, number, bytes);
 
 	if (cell == NULL)
 	{
-		ref = pfs_pool_alloc(pool, bytes);
-		if (ref == 0)
-		{
+		cell = new_cell(arena, thread, scope, number, bytes, epoch);
+		if (cell == NULL)
 			pfs_lose(arena, PFS_LOSS_CELLS);
-			return NULL;
-		}
-		cell = pfs_pool_at(pool, ref, bytes);
-		pfs_store(&cell->epoch, epoch);
-		pfs_store_release(&aggregate->cell[number], ref);
 		return cell;
 	}
 	pfs_seq_write_begin(&cell->seq);
 	retire(arena, thread, scope, family, number, cell + 1, &cell->epoch, epoch);
 	pfs_seq_write_end(&cell->seq);
 	return cell;
+}
+
+void
+pfs_statement_cell_reserve(PfsArena *arena, PfsThread *thread, PfsScope scope, uint32_t class, uint32_t epoch)
+{
+	if (cell_at(arena, thread, scope, class, sizeof(PfsStatementCell)) == NULL)
+		(void) new_cell(arena, thread, scope, class, sizeof(PfsStatementCell), epoch);
+}
+
+/*
+ * Two epochs at which the same levels count are one for all resets to come.  A cell that has newer content than this
+ * stays as it is: what does not count in the thread any more passes it by, as a roll-up.
+ */
+void
+pfs_statement_cell_merge(PfsArena *arena, PfsThread *thread, PfsScope scope, uint32_t class,
+						 const PfsStatementStat *stat, uint32_t epoch)
+{
+	unsigned	mask = scope == PFS_SCOPE_GLOBAL ? PFS_LEVEL_BIT(PFS_LEVEL_GLOBAL) : ~0u;
+	unsigned	levels = pfs_visible_levels(arena, PFS_FAMILY_STATEMENTS, epoch) & mask;
+	PfsStatementCell *cell = (PfsStatementCell *) cell_at(arena, thread, scope, class, sizeof(*cell));
+	uint32_t	is = cell != NULL ? pfs_load(&cell->head.epoch) : 0;
+
+	if (levels == 0)
+		return;
+	if (cell == NULL || (is < epoch && (pfs_visible_levels(arena, PFS_FAMILY_STATEMENTS, is) & mask) != levels))
+	{
+		cell = pfs_cell_slow(arena, thread, scope, PFS_FAMILY_STATEMENTS, class, sizeof(*cell), epoch);
+		is = epoch;
+	}
+	if (cell == NULL)
+	{
+		pfs_add_shared(&arena->loss[PFS_LOSS_CELLS], pfs_load(&stat->timer.count) - 1);
+		return;
+	}
+	if (is != epoch && (pfs_visible_levels(arena, PFS_FAMILY_STATEMENTS, is) & mask) != levels)
+	{
+		if (pfs_rollup_lock(arena, false))
+		{
+			move_up_from_scope(arena, thread, scope, PFS_FAMILY_STATEMENTS, class, stat,
+							   pfs_visible_levels(arena, PFS_FAMILY_STATEMENTS, epoch));
+			pfs_rollup_unlock(arena);
+			return;
+		}
+		pfs_lose(arena, PFS_LOSS_ROLL_UP);
+	}
+	pfs_seq_write_begin(&cell->head.seq);
+	pfs_statement_stat_merge(&cell->stat, stat);
+	pfs_seq_write_end(&cell->head.seq);
 }
 
 PFS_COLD void
@@ -253,13 +313,16 @@ pfs_transaction_cell_retire(PfsArena *arena, PfsThread *thread, PfsScope scope, 
 		   &aggregate->transaction_epoch, epoch);
 }
 
-PFS_HOT uint64_t *
+uint64_t *
 pfs_histogram_cell(PfsArena *arena, PfsThread *thread, uint32_t epoch)
 {
-	if (pfs_unlikely(pfs_load(&thread->histogram_epoch) != epoch))
+	uint32_t	reset = pfs_load(&arena->reset_of[PFS_RESET_HISTOGRAM_GLOBAL]);
+
+	if (epoch < reset)
+		return NULL;
+	if (pfs_load(&thread->histogram_epoch) < reset)
 	{
-		if (pfs_load(&thread->histogram_epoch) < pfs_load(&arena->reset_of[PFS_RESET_HISTOGRAM_GLOBAL]))
-			pfs_zero_words(thread->histogram, sizeof(thread->histogram));
+		pfs_zero_words(thread->histogram, sizeof(thread->histogram));
 		pfs_store(&thread->histogram_epoch, epoch);
 	}
 	return thread->histogram;

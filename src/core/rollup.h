@@ -48,8 +48,8 @@ extern bool pfs_rollup_lock(PfsArena *arena, bool patient);
 extern void pfs_rollup_unlock(PfsArena *arena);
 
 /*
- * Cell for events of this epoch, claimed on first use; older content is rolled up.  NULL when the pool
- * is full (counted).  Owner only, inside its seq.
+ * Cell for events of this epoch, no older than those it has, claimed on first use; older content is rolled up.
+ * NULL when the pool is full (counted).  Owner only, inside its seq.
  */
 extern void *pfs_cell_slow(PfsArena *arena, PfsThread *thread, PfsScope scope, PfsFamily family,
 						   uint32_t number, size_t bytes, uint32_t epoch);
@@ -87,7 +87,15 @@ pfs_transaction_cell(PfsArena *arena, PfsThread *thread, PfsScope scope, uint32_
 	return &aggregate->transaction;
 }
 
-/* The owner's buckets of the global histogram, for events of this epoch. */
+/* Room for statements of a class that will be merged, so that it is there then. */
+extern void pfs_statement_cell_reserve(PfsArena *arena, PfsThread *thread, PfsScope scope, uint32_t class,
+									   uint32_t epoch);
+
+/* Adds what the owner has collected of a class, all of one epoch, to the levels that count it. */
+extern void pfs_statement_cell_merge(PfsArena *arena, PfsThread *thread, PfsScope scope, uint32_t class,
+									 const PfsStatementStat *stat, uint32_t epoch);
+
+/* The owner's part of the global histogram, for events of this epoch; NULL: they do not count any more. */
 extern uint64_t *pfs_histogram_cell(PfsArena *arena, PfsThread *thread, uint32_t epoch);
 
 /*

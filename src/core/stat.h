@@ -133,22 +133,21 @@ pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)
 
 extern void pfs_timer_stat_merge(PfsTimerStat *to, const PfsTimerStat *from);
 
-/* A statement, to one statistic or two; used: bit i = counter[i] is not zero.  Most set two or three. */
+/* Counters of a statement; used: bit i = counter[i] is not zero.  Most set one or two of the first three. */
 static inline __attribute__((always_inline)) void
-pfs_statement_stat_add(PfsStatementStat *stat, PfsStatementStat *other, PfsTicks wait,
-					   const uint64_t *counter, uint32_t used)
+pfs_counters_add(uint64_t *to, const uint64_t *counter, uint32_t used)
 {
-	pfs_timer_stat_add(&stat->timer, wait);
-	if (other != NULL)
-		pfs_timer_stat_add(&other->timer, wait);
-	for (used &= (UINT32_C(1) << PFS_COUNTERS) - 1; used != 0; used &= used - 1)
+	if ((used & 1) != 0)
+		pfs_add(&to[0], pfs_load(&counter[0]));
+	if ((used & 2) != 0)
+		pfs_add(&to[1], pfs_load(&counter[1]));
+	if ((used & 4) != 0)
+		pfs_add(&to[2], pfs_load(&counter[2]));
+	for (used &= (UINT32_C(1) << PFS_COUNTERS) - 1 - 7; pfs_unlikely(used != 0); used &= used - 1)
 	{
 		size_t		i = (size_t) __builtin_ctz(used);
-		uint64_t	value = pfs_load(&counter[i]);
 
-		pfs_add(&stat->counter[i], value);
-		if (other != NULL)
-			pfs_add(&other->counter[i], value);
+		pfs_add(&to[i], pfs_load(&counter[i]));
 	}
 }
 

@@ -121,11 +121,11 @@ typedef struct PfsClaim
 typedef struct PfsSumHot
 {
 	uint64_t	query_id;
-	uint64_t	digest;			/* with its generation; 0 = nothing is known */
+	uint64_t	digest;			/* with its generation */
 	uint64_t	kind;			/* class and flags, see summing.c */
 	uint64_t	epoch;
-	void	   *cell;			/* PfsStatementCell of the class */
-	void	   *digest_cell;
+	void	   *cell;			/* PfsDigestCell; NULL = nothing is known */
+	uint64_t	spare[3];
 } PfsSumHot;
 
 #define PFS_SUMS_HOT 16			/* power of two */

@@ -1,17 +1,16 @@
 /*
  * summing.c
- *		Adds the records of a journal to the cells of their class and digest, to the histogram and to
- *		the long history.
+ *		Adds the records of a journal to the cells of their digests and classes, and to the long history.
  */
 #include "core/summing.h"
 
 #include "core/digest.h"
-#include "core/rollup.h"
 
 void
 pfs_statement_stat_add_record(PfsStatementStat *stat, const PfsStatementRecord *record)
 {
-	pfs_statement_stat_add(stat, NULL, record->wait, record->counter, record->used & PFS_USED_MASK);
+	pfs_timer_stat_add(&stat->timer, record->wait);
+	pfs_counters_add(stat->counter, record->counter, record->used & PFS_USED_MASK);
 	if (pfs_unlikely((record->used & PFS_RECORD_FAILED) != 0))
 		pfs_add(&stat->counter[PFS_COUNTER_ERRORS], 1);
 }
@@ -45,173 +44,112 @@ kind_of(const PfsStatementRecord *record)
 	return word & mask;
 }
 
-/*
- * Where records of one kind, one after the other, are added: the cells are open for writing meanwhile.  What is the
- * same for all of the kind stands in "like", most often where the session remembers it.
- */
-typedef struct Run
-{
-	const PfsSumHot *like;
-	uint64_t	first;			/* number of the first record, 0 = not in the journal */
-	PfsStatementCell *cell;		/* of the class */
-	PfsDigestCell *digest_cell;
-	uint64_t   *histogram;		/* the thread's; NULL: not timed */
-	bool		digest_histogram;
-	bool		remembered;		/* "of_digest" is not used: nothing of it is out of the ordinary */
-	PfsSumHot	own;
-	PfsDigestRun of_digest;
-	PfsStatementCell nowhere;
-} Run;
-
-static inline bool
+/* What is the same for records that are added together. */
+static inline __attribute__((always_inline)) bool
 is_like(const PfsSumHot *like, const PfsStatementRecord *record)
 {
 	return record->query_id == like->query_id && digest_of(record) == like->digest &&
 		kind_of(record) == like->kind && record->epoch == like->epoch;
 }
 
-/* There is no room for a cell: the first one has been counted. */
-static PFS_COLD PfsStatementCell *
-no_cell(Run *run)
-{
-	memset(&run->nowhere, 0, sizeof(run->nowhere));
-	return &run->nowhere;
-}
-
-/* Remembers the cells, if a later run of the same kind may take them without a further look. */
-static inline void
-remember_run(const Run *run, PfsSumHot *hot)
-{
-	hot->cell = NULL;
-	if (run->cell != &run->nowhere && run->digest_cell != &run->of_digest.aside && !run->of_digest.lost &&
-		run->of_digest.samples && run->histogram != NULL && run->digest_histogram)
-		*hot = run->own;
-}
-
 /*
- * The same cells as last time: nothing was reset since, the cell is still this digest's.  A class's cell is the
- * thread's as long as it lives.
+ * Where records of one kind, one after the other, are added: the cell "like" names is open for writing meanwhile.
+ * Most often the session remembers it; then nothing of it is out of the ordinary.
  */
-static inline bool
-is_hot(const PfsArena *arena, const PfsSumHot *hot, const PfsStatementRecord *record)
+typedef struct Run
 {
-	const PfsDigestCell *cell = hot->digest_cell;
+	bool		remembered;		/* the next ones are not used */
+	PfsSumHot	own;
+	PfsDigestRun of_digest;
+} Run;
 
-	return hot->cell != NULL && is_like(hot, record) && hot->epoch == pfs_load_acquire(&arena->reset_now) &&
-		pfs_load(&cell->head.key) == hot->query_id && pfs_load(&cell->head.use) == record->digest_generation &&
-		pfs_load(&cell->head.epoch) == hot->epoch;
-}
-
-static PFS_COLD void
-find_cells(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, PfsSumHot *hot)
+/* Remembers the cell, if a later run of the same kind may take it without a further look. */
+static PFS_COLD const PfsSumHot *
+find_cell(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, PfsLongClaims *memory)
 {
-	uint32_t	class = record->class < arena->sizes.statement_classes ? record->class : 0;
-	PfsScope	scope = (record->used & PFS_RECORD_GLOBAL) != 0 ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD;
-	PfsStatementCell *cell = pfs_cell_at(arena, thread, scope, PFS_FAMILY_STATEMENTS, class,
-										 sizeof(*cell), record->epoch);
+	PfsDigestRun *of = &run->of_digest;
 
-	run->cell = pfs_likely(cell != NULL) ? cell : no_cell(run);
-	pfs_digest_open(arena, thread, record, &run->of_digest);
-	run->digest_cell = run->of_digest.cell;
 	run->remembered = false;
+	pfs_digest_open(arena, thread, record, of);
 	run->own = (PfsSumHot)
 	{
 		.query_id = record->query_id,.digest = digest_of(record),.kind = kind_of(record),.epoch = record->epoch,
-			.cell = run->cell,.digest_cell = run->digest_cell
+			.cell = of->cell
 	};
-	run->like = &run->own;
-	pfs_seq_write_begin(&run->cell->head.seq);
-	run->histogram = NULL;
-	if (pfs_likely((record->used & PFS_RECORD_TIMED) != 0))
+	if (memory != NULL && of->cell != &of->aside)
 	{
-		pfs_seq_write_begin(&thread->histogram_seq);
-		run->histogram = pfs_histogram_cell(arena, thread, record->epoch);
-		run->digest_histogram = run->of_digest.row != PFS_DIGEST_NONE &&
-			record->epoch >= pfs_load(&arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]);
+		for (int i = 0; i < PFS_SUMS_HOT; i++)
+			if (memory->hot[i].cell == of->cell)	/* it may have been another one's */
+				memory->hot[i].cell = NULL;
+		if (!of->lost && of->samples)
+			memory->hot[record->digest & (PFS_SUMS_HOT - 1)] = run->own;
 	}
-	if (hot != NULL)
-		remember_run(run, hot);
+	return &run->own;
 }
 
-static inline void
-begin_run(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, uint64_t number,
-		  PfsLongClaims *memory)
+static inline __attribute__((always_inline)) const PfsSumHot *
+begin_run(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, PfsLongClaims *memory)
 {
-	PfsSumHot  *hot = memory == NULL ? NULL : &memory->hot[record->digest & (PFS_SUMS_HOT - 1)];
+	static const PfsSumHot nothing[PFS_SUMS_HOT];
+	const PfsSumHot *hot = &(memory != NULL ? memory->hot : nothing)[record->digest & (PFS_SUMS_HOT - 1)];
 
-	run->first = number;
-	if (pfs_unlikely(hot == NULL || !is_hot(arena, hot, record)))
-	{
-		find_cells(arena, thread, run, record, hot);
-		return;
-	}
-	run->like = hot;
-	run->cell = hot->cell;
-	run->digest_cell = hot->digest_cell;
-	run->histogram = thread->histogram;
-	run->digest_histogram = run->remembered = true;
-	pfs_seq_write_begin(&run->digest_cell->head.seq);
-	pfs_seq_write_begin(&run->cell->head.seq);
-	pfs_seq_write_begin(&thread->histogram_seq);
+	if (pfs_unlikely(hot->cell == NULL || !is_like(hot, record)))
+		return find_cell(arena, thread, run, record, memory);
+	run->remembered = true;
+	pfs_seq_write_begin(&((PfsDigestCell *) hot->cell)->head.seq);
+	return hot;
 }
 
-static PFS_COLD void
-end_unusual(PfsArena *arena, PfsThread *thread, Run *run, uint64_t last)
+/* first, last: numbers of the records; 0 = it is not in the journal. */
+static inline __attribute__((always_inline)) void
+end_run(PfsArena *arena, PfsThread *thread, Run *run, PfsDigestCell *cell, uint64_t first, uint64_t last)
 {
-	uint64_t	count = last == 0 ? 1 : last - run->first + 1;
-
-	if (run->cell == &run->nowhere)
-		pfs_add_shared(&arena->loss[PFS_LOSS_CELLS], count - 1);
-	pfs_digest_close(arena, thread, &run->of_digest, last, count);
-}
-
-/* last: 0 = the record is not in the journal. */
-static inline void
-end_run(PfsArena *arena, PfsThread *thread, Run *run, uint64_t last)
-{
-	if (pfs_likely(last != 0))
-	{
-		pfs_store(&run->cell->head.last, last);
-		pfs_store(&run->digest_cell->head.last, last);
-		pfs_store(&thread->histogram_last, last);
-	}
-	if (pfs_likely(run->histogram != NULL))
-		pfs_seq_write_end(&thread->histogram_seq);
-	pfs_seq_write_end(&run->cell->head.seq);
 	if (pfs_likely(run->remembered))
-		pfs_seq_write_end(&run->digest_cell->head.seq);
+	{
+		if (last != 0)
+			pfs_store(&cell->head.last, last);
+		pfs_seq_write_end(&cell->head.seq);
+	}
 	else
-		end_unusual(arena, thread, run, last);
+		pfs_digest_close(arena, thread, &run->of_digest, last, last - first + 1);
 	if (last != 0)
 		pfs_store_release(&thread->summed, last);
 }
 
+/* Failed, not timed, or wanted by the long history.  False: it has no time for the histogram. */
+static __attribute__((noinline)) bool
+add_unusual(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, const PfsStatementRecord *record,
+			PfsLongClaims *long_history)
+{
+	if ((record->used & PFS_RECORD_FAILED) != 0)
+		pfs_add(&cell->stat.counter[PFS_COUNTER_ERRORS], 1);
+	if ((record->used & PFS_RECORD_LONG) != 0 && long_history != NULL && record->event_id != 0 &&
+		arena->sizes.statements_history_long > 0)
+		pfs_history_statement(arena, thread, long_history, record);
+	return (record->used & PFS_RECORD_TIMED) != 0;
+}
+
 /* True: its text may be worth a sample. */
 static inline __attribute__((always_inline)) bool
-add_record(PfsArena *arena, Run *run, const PfsStatementRecord *record)
+add_record(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, const PfsStatementRecord *record,
+		   PfsLongClaims *long_history)
 {
-	PfsDigestCell *cell = run->digest_cell;
 	uint32_t	used = record->used;
 	PfsTicks	wait = record->wait;
 	PfsTicks	end = record->end;
 
-	pfs_statement_stat_add(&run->cell->stat, &cell->stat, wait, record->counter, used & PFS_USED_MASK);
-	if (pfs_unlikely((used & PFS_RECORD_FAILED) != 0))
+	pfs_add(&cell->stat.timer.count, 1);
+	if (pfs_likely((used & (PFS_RECORD_TIMED | PFS_RECORD_FAILED | PFS_RECORD_LONG)) == PFS_RECORD_TIMED) ||
+		add_unusual(arena, thread, cell, record, long_history))
 	{
-		pfs_add(&run->cell->stat.counter[PFS_COUNTER_ERRORS], 1);
-		pfs_add(&cell->stat.counter[PFS_COUNTER_ERRORS], 1);
+		pfs_add(&cell->stat.timer.sum, wait);
+		pfs_timer_stat_extremes(&cell->stat.timer, wait);
+		pfs_digest_count(arena, thread, cell, pfs_bucket_of(wait));
 	}
-	if (pfs_likely(run->histogram != NULL))
-	{
-		size_t		bucket = pfs_bucket_of(wait);
-
-		pfs_add(&run->histogram[bucket], 1);
-		if (pfs_likely(run->digest_histogram))
-			pfs_digest_count(arena, cell, bucket);
-	}
-	if (pfs_likely(end > pfs_load(&cell->last_seen)))	/* it may have paused since */
+	pfs_counters_add(cell->stat.counter, record->counter, used & PFS_USED_MASK);
+	if (pfs_likely(end > cell->last_seen))	/* it may have paused since */
 		pfs_store(&cell->last_seen, end);
-	return pfs_unlikely(pfs_digest_may_sample(cell, wait, end)) && record->text_length > 0;
+	return pfs_unlikely(pfs_digest_may_sample(cell, wait, end));
 }
 
 /* Numbers of records whose texts may be samples. */
@@ -222,12 +160,12 @@ typedef struct Samples
 } Samples;
 
 static PFS_COLD void
-note_sample(const PfsArena *arena, const Run *run, const PfsStatementRecord *record, uint64_t number,
-			Samples *samples)
+note_sample(const PfsArena *arena, const Run *run, PfsDigestCell *cell, const PfsStatementRecord *record,
+			uint64_t number, Samples *samples)
 {
-	if ((!run->remembered && !run->of_digest.samples) || samples->count == PFS_UNSUMMED)
+	if ((!run->remembered && !run->of_digest.samples) || samples->count == PFS_UNSUMMED || record->text_length == 0)
 		return;
-	pfs_digest_sampled(arena, run->digest_cell, record->wait, record->end);
+	pfs_digest_sampled(arena, cell, record->wait, record->end);
 	samples->number[samples->count++] = number;
 }
 
@@ -263,12 +201,13 @@ void
 pfs_sum_record(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *record,
 			   PfsLongClaims *long_history)
 {
+	const PfsSumHot *like;
 	Run			run;
 
 	pfs_sum_older(arena, thread, record->epoch, long_history);
-	begin_run(arena, thread, &run, record, 0, long_history);
-	(void) add_record(arena, &run, record);
-	end_run(arena, thread, &run, 0);
+	like = begin_run(arena, thread, &run, record, long_history);
+	(void) add_record(arena, thread, like->cell, record, NULL);
+	end_run(arena, thread, &run, like->cell, 0, 0);
 }
 
 void
@@ -276,45 +215,48 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 {
 	const uint16_t *order = pfs_journal_order(arena, thread);
 	const PfsStatementRecord *records = pfs_journal_records(arena, thread);
+	const PfsStatementRecord *record;
 	uint32_t	slots = pfs_journal_slots(arena),
-				mask = arena->journal_ring - 1;
+				mask = arena->journal_ring - 1,
+				slot;
 	uint64_t	number = pfs_max(pfs_load(&thread->summed), pfs_load(&thread->summing));
 	uint64_t	ended = pfs_load(&thread->ended);
 	Samples		samples;
 	Run			run;
-	bool		runs = false;
 
 	samples.count = 0;
 	pfs_answers_sum(arena, thread);
 	if (!pfs_thread_has_statements(arena, thread) || pfs_load(&thread->summed) >= ended)
 		return;
 	number = pfs_max(number, ended - pfs_min(ended, (uint64_t) arena->journal_ring));	/* damaged */
-	while (number++ < ended)	/* none, if a predecessor was killed at its end */
+	if (number < ended)			/* else a predecessor was killed at its end */
 	{
-		uint32_t	slot = pfs_load(&order[number & mask]);
-		const PfsStatementRecord *record = &records[slot < slots ? slot : 0];
-
-		if (!runs || !is_like(run.like, record))
-		{
-			if (runs)
-				end_run(arena, thread, &run, number - 1);
-			begin_run(arena, thread, &run, record, number, long_history);
-			runs = true;
-		}
-		/*
-		 * Of an owner that is killed from here on this one may be missing, or be there in part, but it is not
-		 * added again.
-		 */
-		pfs_store(&thread->summing, number);
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		if (pfs_unlikely(add_record(arena, &run, record)))
-			note_sample(arena, &run, record, number, &samples);
-		if (pfs_unlikely((record->used & PFS_RECORD_LONG) != 0) && long_history != NULL &&
-			record->event_id != 0 && arena->sizes.statements_history_long > 0)
-			pfs_history_statement(arena, thread, long_history, record);
+		slot = pfs_load(&order[(number + 1) & mask]);
+		record = &records[slot < slots ? slot : 0];
 	}
-	if (runs)
-		end_run(arena, thread, &run, ended);
+	while (number < ended)
+	{
+		const PfsSumHot *like = begin_run(arena, thread, &run, record, long_history);
+		PfsDigestCell *cell = like->cell;
+		uint64_t	first = number + 1;
+
+		do
+		{
+			/*
+			 * Of an owner that is killed from here on this one may be missing, or be there in part, but it is not
+			 * added again.
+			 */
+			pfs_store(&thread->summing, ++number);
+			__atomic_signal_fence(__ATOMIC_SEQ_CST);
+			if (add_record(arena, thread, cell, record, long_history))
+				note_sample(arena, &run, cell, record, number, &samples);
+			if (number == ended)
+				break;
+			slot = pfs_load(&order[(number + 1) & mask]);
+			record = &records[slot < slots ? slot : 0];
+		} while (is_like(like, record));
+		end_run(arena, thread, &run, cell, first, number);
+	}
 	pfs_store_release(&thread->summed, ended);
 	if (pfs_unlikely(samples.count > 0))
 		keep_samples(arena, thread, &samples);

@@ -1,6 +1,6 @@
 /*
  * table_cells.c
- *		Adding up rows and the cells of all threads, while cells are folded into rows.
+ *		Adding up rows and the cells of all threads, and what a thread has, while cells are folded.
  *
  * The state of each row is noted first, then all cells are read, then the rows.  The few rows whose
  * state has changed by then are read once more, each alone with its own cells.
@@ -84,4 +84,59 @@ pfs_cells_sum(PfsCellSums *sums)
 	for (uint32_t row = 1; row < sums->end; row++)
 		if (!add_row(sums, row, state[row]))
 			read_again(sums, row);
+}
+
+/* --- threads --- */
+
+/* last: the owner stands still in the middle of a move.  What it may have added of its records is left out. */
+static void
+sum_thread(PfsThreadSums *sums, PfsThread *thread, bool in_a_move)
+{
+	PfsScan    *scan = sums->scan;
+	const PfsRef *places = pfs_cache_places(thread, &pfs_digest_cells);
+	uint64_t	summed;
+
+	sums->begin(sums);
+	pfs_read_unsummed(scan, thread, &sums->unsummed);
+	summed = pfs_load_acquire(in_a_move ? &thread->summing : &thread->summed);
+	for (uint32_t i = 0; i < sums->unsummed.count; i++)
+		sums->summed[i] = sums->unsummed.first + i <= summed;
+	for (uint32_t place = 0; place < PFS_DIGEST_CACHE; place++)
+	{
+		if (pfs_load(&places[place]) == 0 || !pfs_cache_read(scan->arena, &pfs_digest_cells, &places[place], sums->copy))
+			continue;
+		for (uint32_t i = 0; i < sums->unsummed.count; i++)
+			sums->summed[i] |= pfs_digest_cell_has(scan->arena, sums->copy, &sums->unsummed.record[i],
+												   sums->unsummed.first + i);
+		if (sums->copy->stat.timer.count != 0)
+			sums->add_cell(sums, sums->copy);
+	}
+	for (uint32_t i = 0; i < sums->unsummed.count; i++)
+		if (!sums->summed[i])
+			sums->add_record(sums, &sums->unsummed.record[i]);
+	sums->add_moved(sums, thread);
+}
+
+void
+pfs_thread_sums(PfsThreadSums *sums, PfsThread *thread)
+{
+	PfsScan    *scan = sums->scan;
+
+	if (sums->copy == NULL)
+	{
+		sums->copy = scan->alloc(scan, sizeof(*sums->copy));
+		sums->summed = scan->alloc(scan, scan->arena->journal_ring * sizeof(bool));
+	}
+	for (int tries = 0; pfs_try_read(tries); tries++)
+	{
+		uint32_t	begin = pfs_seq_read_begin(&thread->moves);
+
+		if ((begin & 1) != 0)
+			continue;
+		sum_thread(sums, thread, false);
+		if (pfs_seq_read_ok(&thread->moves, begin))
+			return;
+	}
+	sum_thread(sums, thread, (pfs_load(&thread->moves) & 1) != 0);
+	pfs_lose(scan->arena, PFS_LOSS_UNSTABLE_READS);
 }

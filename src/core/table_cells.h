@@ -1,11 +1,12 @@
 /*
  * table_cells.h
- *		Rows with what the cells of all threads (cell_cache.h) hold of them, each added up at one moment.
+ *		Rows with what the cells of all threads (cell_cache.h) hold of them, each added up at one moment; threads
+ *		with what their cells of digests hold.
  */
 #ifndef PFS_TABLE_CELLS_H
 #define PFS_TABLE_CELLS_H
 
-#include "core/cell_cache.h"
+#include "core/digest.h"
 #include "core/table_internal.h"
 
 #define PFS_ANY_PLACE UINT32_MAX
@@ -36,5 +37,26 @@ typedef struct PfsCellSums
 
 /* Adds up all rows; what would not stand still is counted as an unstable read. */
 extern void pfs_cells_sum(PfsCellSums *sums);
+
+/*
+ * What one thread has counted of statements, by class or time, all at one moment: nothing has moved from its cells of
+ * digests (thread->moves) from the first look to the last.  If it never stands still, it is counted as an unstable read,
+ * and may lack what is just moving.
+ */
+typedef struct PfsThreadSums
+{
+	PfsScan    *scan;
+
+	/* From nothing, with the copy of a cell, with a record that is in no cell, at last with what has moved. */
+	void		(*begin) (struct PfsThreadSums *sums);
+	void		(*add_cell) (struct PfsThreadSums *sums, const PfsDigestCell *cell);
+	void		(*add_record) (struct PfsThreadSums *sums, const PfsStatementRecord *record);
+	void		(*add_moved) (struct PfsThreadSums *sums, PfsThread *thread);
+	PfsUnsummed unsummed;
+	bool	   *summed;			/* which of them are in a cell, or have moved */
+	PfsDigestCell *copy;
+} PfsThreadSums;
+
+extern void pfs_thread_sums(PfsThreadSums *sums, PfsThread *thread);
 
 #endif							/* PFS_TABLE_CELLS_H */

@@ -107,14 +107,13 @@ add_cell(PfsCellSums *cells, uint32_t number, const void *copy)
 	DigestSum  *sum;
 
 	for (uint32_t i = 0; i < c->unsummed.count; i++)
-		if (c->unsummed.record[i].query_id == cell->head.key && c->unsummed.first + i <= cell->head.last)
-			c->summed[i] = true;
+		c->summed[i] |= pfs_digest_cell_has(cells->scan->arena, cell, &c->unsummed.record[i], c->unsummed.first + i);
 	if (cell->stat.timer.count == 0)
 		return;
 	sum = sum_of(c, number);
 	pfs_statement_stat_merge(&sum->stat, &cell->stat);
 	sum->last_seen = pfs_max(sum->last_seen, cell->last_seen);
-	if (cell->histogram_generation != c->histogram_generation)
+	if (cell->head.epoch < pfs_load(&cells->scan->arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]))
 		return;
 	for (unsigned i = 0; i < PFS_CELL_BUCKETS; i++)
 		if (pfs_cell_bucket_count(cell, i) != 0 && pfs_cell_bucket(cell, i) < PFS_BUCKETS)
@@ -497,49 +496,91 @@ const PfsTable pfs_table_events_statements_histogram_by_digest = {
 	.scan = histogram_by_digest_scan,.reset = histogram_by_digest_reset,
 };
 
+/* --- events_statements_histogram_global --- */
+
 #define MOVE_RETRIES 4
+
+typedef struct HistogramSum
+{
+	PfsThreadSums sums;			/* first: its functions get its address */
+	uint64_t	thread[PFS_BUCKETS];	/* of the thread that is being read */
+	uint64_t	copy[PFS_BUCKETS];
+	uint64_t	all[PFS_BUCKETS];
+} HistogramSum;
+
+static bool
+counts_globally(const PfsThreadSums *sums, uint32_t epoch)
+{
+	return epoch >= pfs_load(&sums->scan->arena->reset_of[PFS_RESET_HISTOGRAM_GLOBAL]);
+}
+
+static void
+begin_histogram(PfsThreadSums *sums)
+{
+	memset(((HistogramSum *) sums)->thread, 0, sizeof(((HistogramSum *) sums)->thread));
+}
+
+static void
+add_cell_to_histogram(PfsThreadSums *sums, const PfsDigestCell *cell)
+{
+	HistogramSum *h = (HistogramSum *) sums;
+
+	for (unsigned i = 0; counts_globally(sums, cell->head.epoch) && i < PFS_CELL_BUCKETS; i++)
+		if (pfs_cell_bucket(cell, i) < PFS_BUCKETS)
+			h->thread[pfs_cell_bucket(cell, i)] += pfs_cell_bucket_count(cell, i);
+}
+
+static void
+add_record_to_histogram(PfsThreadSums *sums, const PfsStatementRecord *record)
+{
+	if ((record->used & PFS_RECORD_TIMED) != 0 && counts_globally(sums, record->epoch))
+		((HistogramSum *) sums)->thread[pfs_bucket_of(record->wait)]++;
+}
+
+static void
+add_moved_to_histogram(PfsThreadSums *sums, PfsThread *thread)
+{
+	HistogramSum *h = (HistogramSum *) sums;
+	uint32_t	epoch = pfs_load(&thread->histogram_epoch);
+
+	pfs_copy_words(h->copy, thread->histogram, sizeof(h->copy));
+	for (int i = 0; counts_globally(sums, epoch) && i < PFS_BUCKETS; i++)
+		h->thread[i] += h->copy[i];
+}
 
 static void
 histogram_global_scan(PfsScan *scan)
 {
 	PfsArena   *arena = scan->arena;
-	uint64_t   *sum = scan->alloc(scan, PFS_BUCKETS * sizeof(uint64_t));
-	PfsThread  *copy = scan->alloc(scan, sizeof(PfsThread));
-	PfsUnsummed newer = {0};
+	HistogramSum *h = scan->alloc(scan, sizeof(*h));
 	const void *parts[] = {NULL};
 
+	h->sums = (PfsThreadSums)
+	{
+		.scan = scan,.begin = begin_histogram,.add_cell = add_cell_to_histogram,
+			.add_record = add_record_to_histogram,.add_moved = add_moved_to_histogram
+	};
 	for (int tries = 0; tries < MOVE_RETRIES; tries++)
 	{
 		uint64_t	done = pfs_load_acquire(&arena->moves_done);
 		uint64_t	begun = pfs_load_acquire(&arena->moves_begun);
 
-		memset(sum, 0, PFS_BUCKETS * sizeof(uint64_t));
+		memset(h->all, 0, sizeof(h->all));
 		PFS_EACH_THREAD(arena, thread, slot)
 		{
-			uint64_t	summed;
-
-			pfs_read_unsummed(scan, thread, &newer);
-			summed = pfs_load_acquire(&thread->summed);
-			if (!pfs_read_under(arena, &thread->histogram_seq, copy, thread, offsetof(PfsThread, digest_cell)))
-				continue;
-			for (uint32_t i = 0; i < newer.count; i++)
-				if (newer.first + i > pfs_max(summed, copy->histogram_last) &&
-					(newer.record[i].used & PFS_RECORD_TIMED) != 0 &&
-					newer.record[i].epoch >= pfs_load(&arena->reset_of[PFS_RESET_HISTOGRAM_GLOBAL]))
-					sum[pfs_bucket_of(newer.record[i].wait)]++;
-			if (copy->histogram_epoch >= pfs_load(&arena->reset_of[PFS_RESET_HISTOGRAM_GLOBAL]))
-				for (int i = 0; i < PFS_BUCKETS; i++)
-					sum[i] += copy->histogram[i];
+			pfs_thread_sums(&h->sums, thread);
+			for (int i = 0; i < PFS_BUCKETS; i++)
+				h->all[i] += h->thread[i];
 		}
 		for (int i = 0; i < PFS_BUCKETS; i++)
-			sum[i] += pfs_load(&pfs_global_histogram(arena)[i]);
+			h->all[i] += pfs_load(&pfs_global_histogram(arena)[i]);
 		pfs_fence();
 		if (begun == done && pfs_load(&arena->moves_begun) == begun)
 			break;
 		if (tries == MOVE_RETRIES - 1)
 			pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	}
-	emit_buckets(scan, sum, true, parts, 0);
+	emit_buckets(scan, h->all, true, parts, 0);
 }
 
 static bool

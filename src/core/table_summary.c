@@ -3,10 +3,10 @@
  *		All by-name summaries: subject x level, one line each.
  *
  * A level's row is what its owner holds, plus what stands below it and still counts there: the
- * live threads and, for users and hosts, their accounts; global is accounts, hosts and itself
+ * live threads (of statements: their cells of digests, too) and, for users and hosts, their accounts; global is accounts, hosts and itself
  * (the user axis ends at users, as in MySQL).  See rollup.h for "still counts".
  */
-#include "core/table_internal.h"
+#include "core/table_cells.h"
 #include "core/table_objects.h"
 
 #include "core/registry.h"
@@ -45,6 +45,7 @@ static const struct
 
 typedef struct Collector
 {
+	PfsThreadSums sums;			/* first: its functions get its address */
 	PfsScan    *scan;
 	Subject		subject;
 	PfsLevel	level;
@@ -53,7 +54,9 @@ typedef struct Collector
 	uint32_t	count;
 	void	  **stat;			/* [owner][number], made on demand */
 	uint64_t   *thread_id;		/* [slot]: whose numbers these are; level thread only */
-	PfsUnsummed unsummed;
+	PfsStatementStat *of_class; /* [class]: statements of the thread that is being read ... */
+	uint32_t   *classes;		/* ... which are there ... */
+	uint32_t	class_count;	/* ... how many */
 } Collector;
 
 /* --- rows --- */
@@ -195,29 +198,47 @@ owner_of_account(const Collector *c, uint32_t account_row)
 	return pfs_load(c->level == PFS_LEVEL_USER ? &account->user_row : &account->host_row) - 1;
 }
 
-/*
- * Statements that are not in their cells yet.  summed: by class and scope, up to which record the cell had
- * them when it was read.
- */
+/* Adds a thread's statements of a class to what is known of it. */
 static void
-collect_unsummed(Collector *c, const PfsUnsummed *unsummed, const uint64_t *summed, int scopes,
-				 uint32_t owner)
+add_statements(Collector *c, PfsScope scope, uint32_t class, uint32_t epoch, const PfsStatementStat *stat)
 {
-	const PfsArena *arena = c->scan->arena;
+	unsigned	levels = pfs_visible_levels(c->scan->arena, PFS_FAMILY_STATEMENTS, epoch);
 
-	for (uint32_t i = 0; i < unsummed->count; i++)
-	{
-		const PfsStatementRecord *record = &unsummed->record[i];
-		uint32_t	class = record->class;
-		int			scope = (record->used & PFS_RECORD_GLOBAL) != 0 ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD;
-		PfsStatementStat stat = {0};
+	if (class >= c->count || (scope == PFS_SCOPE_GLOBAL && c->level != PFS_LEVEL_GLOBAL) ||
+		(levels & PFS_LEVEL_BIT(c->level)) == 0 || stat->timer.count == 0)
+		return;
+	if (c->of_class[class].timer.count == 0)
+		c->classes[c->class_count++] = class;
+	pfs_statement_stat_merge(&c->of_class[class], stat);
+}
 
-		if (class >= c->count || scope >= scopes || unsummed->first + i <= summed[(uint32_t) scope * c->count + class] ||
-			(pfs_visible_levels(arena, PFS_FAMILY_STATEMENTS, record->epoch) & PFS_LEVEL_BIT(c->level)) == 0)
-			continue;
-		pfs_statement_stat_add_record(&stat, record);
-		collect(c, owner, class, PFS_FAMILY_STATEMENTS, &stat);
-	}
+static void
+begin_classes(PfsThreadSums *sums)
+{
+	Collector  *c = (Collector *) sums;
+
+	for (uint32_t i = 0; i < c->class_count; i++)
+		memset(&c->of_class[c->classes[i]], 0, sizeof(c->of_class[0]));
+	c->class_count = 0;
+}
+
+static void
+add_cell(PfsThreadSums *sums, const PfsDigestCell *cell)
+{
+	Collector  *c = (Collector *) sums;
+
+	add_statements(c, pfs_digest_cell_scope(cell), pfs_digest_cell_class(c->scan->arena, cell), cell->head.epoch,
+				   &cell->stat);
+}
+
+static void
+add_record(PfsThreadSums *sums, const PfsStatementRecord *record)
+{
+	PfsStatementStat stat = {0};
+
+	pfs_statement_stat_add_record(&stat, record);
+	add_statements((Collector *) sums, (record->used & PFS_RECORD_GLOBAL) != 0 ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD,
+				   record->class, record->epoch, &stat);
 }
 
 /* Answers of a class that are in no cell; what was read while a cell was written may be wrong. */
@@ -242,26 +263,72 @@ answers_of(const Collector *c, const PfsThread *thread, uint32_t number, int sco
 	return sum;
 }
 
+/* What has moved from cells of digests, and what is counted without a record: commands, answers. */
 static void
-collect_answers(Collector *c, uint32_t owner, uint32_t number, PfsTimerStat answers)
+add_moved_class(Collector *c, PfsThread *thread, PfsScope scope, uint32_t class)
 {
-	PfsStatementStat stat = {.timer = answers};
+	PfsArena   *arena = c->scan->arena;
+	PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
+	PfsStatementCell *cell = pfs_pool_at(pfs_pool_of(arena), pfs_load_acquire(&aggregate->cell[class]), sizeof(*cell));
+	PfsStatementCell copy = {0};
+	PfsStatementStat answers = {0};
+	int			tries = 0;
+	uint32_t	begin;
 
-	if (answers.count > 0)
-		collect(c, owner, number, PFS_FAMILY_STATEMENTS, &stat);
+	if (cell == NULL)
+		answers.timer = answers_of(c, thread, class, (int) scope);
+	else
+		do
+		{
+			begin = pfs_seq_read_begin(&cell->head.seq);
+			answers.timer = answers_of(c, thread, class, (int) scope);
+			if (!pfs_read_under(arena, &cell->head.seq, &copy, cell, sizeof(copy)))
+				return;			/* left out */
+		} while (!pfs_seq_read_ok(&cell->head.seq, begin) && pfs_try_read(++tries));
+	if (pfs_load(&aggregate->cell[class]) == 0 && cell != NULL)
+		return;					/* moved up meanwhile: the scan will start again */
+	add_statements(c, scope, class, copy.head.epoch, &copy.stat);
+	add_statements(c, scope, class, pfs_load(&thread->answered_epoch), &answers);
 }
 
-/* *summed: raised to the last record it has, of statements. */
 static void
-collect_thread_cell(Collector *c, PfsThread *thread, int scope, uint32_t number, uint32_t owner,
-					uint64_t *summed)
+add_moved(PfsThreadSums *sums, PfsThread *thread)
+{
+	Collector  *c = (Collector *) sums;
+	PfsArena   *arena = c->scan->arena;
+
+	for (PfsScope scope = 0; scope < PFS_SCOPES; scope++)
+	{
+		const PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
+
+		for (uint32_t class = 0; class < c->count; class++)
+		{
+			bool		wanted = pfs_load(&aggregate->cell[class]) != 0;
+
+			for (uint32_t i = 0; i < PFS_ANSWERS; i++)
+				wanted |= pfs_answer_class(arena, i) == class;
+			if (wanted)
+				add_moved_class(c, thread, scope, class);
+		}
+	}
+}
+
+static void
+collect_statements(Collector *c, PfsThread *thread, uint32_t owner)
+{
+	pfs_thread_sums(&c->sums, thread);
+	for (uint32_t i = 0; i < c->class_count; i++)
+		collect(c, owner, c->classes[i], PFS_FAMILY_STATEMENTS, &c->of_class[c->classes[i]]);
+}
+
+static void
+collect_thread_cell(Collector *c, PfsThread *thread, int scope, uint32_t number, uint32_t owner)
 {
 	PfsAggregate *aggregate = pfs_thread_aggregate(c->scan->arena, thread, scope);
 	PfsArena   *arena = c->scan->arena;
 	union
 	{
 		PfsCell		head;
-		PfsStatementCell statement;
 		PfsErrorCell error;
 		PfsWaitCell wait;
 		PfsIoCell	io;
@@ -274,7 +341,6 @@ collect_thread_cell(Collector *c, PfsThread *thread, int scope, uint32_t number,
 	PfsFamily	family = c->subject == SUBJECT_TRANSACTIONS ? PFS_FAMILY_TRANSACTIONS
 		: pfs_cell_family(arena, number);
 	size_t		bytes = sizeof(PfsCell) + pfs_stat_bytes(family);
-	int			tries = 0;
 
 	if (family == PFS_FAMILY_TRANSACTIONS)
 	{
@@ -286,25 +352,8 @@ collect_thread_cell(Collector *c, PfsThread *thread, int scope, uint32_t number,
 		void	   *cell = pfs_pool_at(pfs_pool_of(arena), pfs_load_acquire(&aggregate->cell[number]),
 									   bytes);
 
-		if (cell == NULL || !is_of_subject(c, family))
-			return;
-		if (family == PFS_FAMILY_STATEMENTS)
-		{
-			PfsTimerStat answers;
-			PfsSeq	   *seq = &((PfsCell *) cell)->seq;
-			uint32_t	begin;
-
-			do
-			{
-				begin = pfs_seq_read_begin(seq);
-				answers = answers_of(c, thread, number, scope);
-				if (!pfs_read_under(arena, seq, &copy, cell, bytes))
-					return;		/* left out */
-			} while (!pfs_seq_read_ok(seq, begin) && pfs_try_read(++tries));
-			collect_answers(c, owner, number, answers);
-			*summed = pfs_max(*summed, copy.head.last);
-		}
-		else if (!pfs_read_under(arena, &thread->seq, &copy, cell, bytes))
+		if (cell == NULL || !is_of_subject(c, family) ||
+			!pfs_read_under(arena, &thread->seq, &copy, cell, bytes))
 			return;				/* left out */
 		if (pfs_load(&aggregate->cell[number]) == 0)
 			return;				/* moved up meanwhile: the scan will start again */
@@ -319,8 +368,6 @@ static void
 collect_threads(Collector *c)
 {
 	PfsArena   *arena = c->scan->arena;
-	bool		statements = c->subject == SUBJECT_STATEMENTS;
-	uint64_t   *summed = c->scan->alloc(c->scan, PFS_SCOPES * c->count * sizeof(uint64_t));
 
 	PFS_EACH_THREAD(arena, thread, slot)
 	{
@@ -332,28 +379,19 @@ collect_threads(Collector *c)
 			continue;
 		if (c->level == PFS_LEVEL_THREAD)
 			c->thread_id[slot] = pfs_load(&thread->thread_id);
-		c->unsummed.count = 0;
-		if (statements)
-			pfs_read_unsummed(c->scan, thread, &c->unsummed);
-		for (uint32_t i = 0; i < PFS_SCOPES * c->count; i++)
-			summed[i] = pfs_load_acquire(&thread->summed);	/* before a cell is found missing */
+		if (c->subject == SUBJECT_STATEMENTS)
+		{
+			collect_statements(c, thread, owner);
+			continue;
+		}
 		for (int scope = 0; scope < scopes; scope++)
 		{
 			PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
 
 			for (uint32_t number = c->first; number < c->first + c->count; number++)
 				if (c->subject == SUBJECT_TRANSACTIONS || pfs_load(&aggregate->cell[number]) != 0)
-					collect_thread_cell(c, thread, scope, number, owner,
-										&summed[(uint32_t) scope * c->count + number - c->first]);
+					collect_thread_cell(c, thread, scope, number, owner);
 		}
-		for (uint32_t i = 0; statements && i < PFS_ANSWERS; i++)
-			if (pfs_load(&thread->answered_scope) < (uint32_t) scopes &&
-				pfs_load(&pfs_thread_aggregate(arena, thread, pfs_load(&thread->answered_scope) % PFS_SCOPES)->cell[pfs_answer_class(arena, i)]) == 0)
-				collect_answers(c, owner, pfs_answer_class(arena, i),
-								answers_of(c, thread, pfs_answer_class(arena, i),
-										   (int) pfs_load(&thread->answered_scope)));
-		if (statements)
-			collect_unsummed(c, &c->unsummed, summed, scopes, owner);
 	}
 }
 
@@ -610,6 +648,16 @@ summary_scan(PfsScan *scan)
 	set_numbers(&c);
 	c.stat = scan->alloc(scan, (size_t) c.owners * c.count * sizeof(void *));
 	c.thread_id = scan->alloc(scan, arena->sizes.threads * sizeof(uint64_t));
+	if (c.subject == SUBJECT_STATEMENTS)
+	{
+		c.sums = (PfsThreadSums)
+		{
+			.scan = scan,.begin = begin_classes,.add_cell = add_cell,.add_record = add_record,
+				.add_moved = add_moved
+		};
+		c.of_class = scan->alloc(scan, c.count * sizeof(*c.of_class));
+		c.classes = scan->alloc(scan, c.count * sizeof(*c.classes));
+	}
 	collect_all(&c);
 	for (uint32_t owner = 0; owner < c.owners; owner++)
 	{

@@ -98,7 +98,6 @@ static void
 hide_events(PfsArena *arena, PfsThread *thread)
 {
 	pfs_journal_clear(arena, thread);
-	pfs_store(&thread->histogram_last, 0);
 	for (int i = 0; i < PFS_ANSWERS; i++)
 		pfs_store(&thread->answered[i], 0);
 	pfs_zero_words(thread->timed_answers.stat, sizeof(thread->timed_answers.stat));

@@ -28,8 +28,8 @@ typedef struct PfsAggregate
 typedef struct PfsCell
 {
 	uint32_t	epoch;			/* reset counter when the content began; threads only */
-	PfsSeq		seq;			/* of statements in threads: odd while the owner changes it ... */
-	uint64_t	last;			/* ... number of the last record in it */
+	PfsSeq		seq;			/* of statements in threads: odd while the owner changes it */
+	uint64_t	spare;
 } PfsCell;
 
 typedef struct PfsStatementCell
@@ -151,9 +151,8 @@ typedef struct PfsThread
 
 	uint64_t	transactions_ended; /* history ring head */
 	uint32_t	transaction_shown;	/* slot of events_transactions_current, or PFS_NO_TRANSACTION */
-	uint32_t	histogram_epoch;	/* what follows is the thread's part of the global histogram */
-	PfsSeq		histogram_seq;	/* odd while the owner changes it */
-	uint64_t	histogram_last; /* number of the last record in it */
+	uint32_t	histogram_epoch;	/* of what follows: the thread's part of the global histogram */
+	PfsSeq		moves;			/* odd while content of its cells of digests moves there, and to cells of classes */
 	uint64_t	histogram[PFS_BUCKETS];
 	PfsRef		digest_cell[PFS_DIGEST_CACHE];	/* these are places, see cell_cache.h */
 	PfsRef		digest_wait_cell[PFS_DIGEST_WAIT_CACHE];

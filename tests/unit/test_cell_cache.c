@@ -43,7 +43,7 @@ row_exists(const PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *
 }
 
 static bool
-fold_row(PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell, int *sleeps)
+fold_row(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, PfsCacheCell *cell, int *sleeps)
 {
 	Row *row = &rows[cell->key];
 

@@ -425,7 +425,7 @@ test_stopped_thread(void)
 	class = pfs_cell(arena, session->thread, PFS_SCOPE_THREAD, PFS_FAMILY_STATEMENTS, 0, sizeof(*class));
 	timed_statement(session, 0, 1);
 	pfs_seq_write_begin(&session->thread->seq);
-	pfs_seq_write_begin(&session->thread->histogram_seq);
+	pfs_seq_write_begin(&session->thread->moves);
 	pfs_seq_write_begin(&class->head.seq);
 	pfs_seq_write_begin(&cell->seq);
 	check_journal(arena, 2);
@@ -439,7 +439,7 @@ test_stopped_thread(void)
 	}
 	pfs_seq_write_end(&cell->seq);
 	pfs_seq_write_end(&class->head.seq);
-	pfs_seq_write_end(&session->thread->histogram_seq);
+	pfs_seq_write_end(&session->thread->moves);
 	pfs_seq_write_end(&session->thread->seq);
 	fixture_kill(session);
 	session = fixture_attach(arena, 0, "bob", "h1");

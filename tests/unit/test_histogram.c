@@ -32,7 +32,7 @@ differences(void)
 	for (int i = 0; i < PFS_BUCKETS; i++)
 		for (int64_t step = -1; step <= 1; step++)
 		{
-			PfsTicks wait = pfs_buckets.low[i] + (uint64_t) step;
+			PfsTicks wait = pfs_buckets.last[i] + (uint64_t) step;
 
 			wrong += pfs_bucket_of(wait) != bucket_plainly(wait);
 		}

@@ -17,7 +17,7 @@ static struct
 	bool inside;
 } interrupt;
 
-/* Is it one of the session's thread, that of its only class of statements included? */
+/* Is it one of the session's thread, those of its only class of statements and its only digest included? */
 static bool
 is_of_thread(const PfsSeq *seq)
 {
@@ -27,8 +27,11 @@ is_of_thread(const PfsSeq *seq)
 		pfs_pool_at(pfs_pool_of(arena), pfs_thread_aggregate(arena, thread, PFS_SCOPE_THREAD)->cell[0],
 					sizeof(*class));
 
-	return seq == &thread->seq || seq == &thread->identity || seq == &thread->histogram_seq ||
-		(class != NULL && seq == &class->head.seq);
+	const PfsDigestCell *digest = pfs_cache_find(arena, thread, &pfs_digest_cells, pfs_digest_hash(1), 1,
+												 arena->digest_generation);
+
+	return seq == &thread->seq || seq == &thread->identity || seq == &thread->moves ||
+		(class != NULL && seq == &class->head.seq) || (digest != NULL && seq == &digest->head.seq);
 }
 
 /* What a wrapped libc call in a handler does. */
