@@ -258,10 +258,17 @@ typedef struct PfsWaitRecord
 	PfsTicks	end;
 	int64_t		bytes;			/* or rows of a table; -1 = none */
 	uint64_t	object;			/* instance, or row and use, see PfsWaitObject */
-	uint32_t	epoch;			/* value of the reset counter when written */
-	uint16_t	wait;			/* number among the waits */
-	uint8_t		operation;		/* PfsOperation */
-	uint8_t		kinds;			/* PfsNestingType | PfsWaitObjectType << 4 */
+	union
+	{
+		struct
+		{
+			uint32_t	epoch;	/* value of the reset counter when written */
+			uint16_t	wait;	/* number among the waits */
+			uint8_t		operation;	/* PfsOperation */
+			uint8_t		kinds;	/* PfsNestingType | PfsWaitObjectType << 4 */
+		};
+		uint64_t	what;		/* all four: often known before */
+	};
 
 	uint32_t	id[4];
 	uint8_t		mode;

@@ -152,13 +152,76 @@ pfs_wait_count_file(PfsSession *session, const PfsWait *wait, PfsTicks ticks, in
 void
 pfs_wait_show(PfsSession *session, PfsWait *wait)
 {
-	pfs_wait_show_as(session, wait, wait->kind, wait->object.type, false);
+	if (!pfs_enter_recording(session))
+		return;
+	pfs_seq_write_begin(&session->thread->seq);
+	pfs_wait_row_open(session, wait);
+	pfs_seq_write_end(&session->thread->seq);
+	pfs_leave_recording(session);
 }
 
 PFS_HOT void
 pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
 {
 	pfs_wait_end_here(session, wait, end, bytes);
+}
+
+/* What the session knows of a wait that is timed; NULL: it does not know enough for a short way. */
+static const PfsWaitHot *
+known_wait(PfsSession *session, uint32_t wait)
+{
+	const PfsWaitHot *hot = &session->hot[wait % PFS_WAITS_HOT];
+
+	return hot->wait == wait && hot->cell != NULL && hot->changes == session->decided && hot->enabled && hot->timed &&
+		(session->wants & PFS_GATE_CALLS) != 0 ? hot : NULL;
+}
+
+bool
+pfs_wait_know_socket(PfsSession *session, uint32_t wait, uint64_t object, PfsSocketKnown *known)
+{
+	static const PfsOperation operations[] = {[PFS_IO_READ] = PFS_OPERATION_RECV,[PFS_IO_WRITE] = PFS_OPERATION_SEND};
+	const PfsWaitHot *hot = known_wait(session, wait);
+	PfsIoStat  *by_name,
+			   *of_socket = session->wait_rows.socket;
+
+	*known = (PfsSocketKnown) {.object = object};
+	if (hot == NULL || of_socket == NULL)
+		return false;
+	by_name = &((PfsIoCell *) hot->cell)->stat;
+	for (int part = PFS_IO_READ; part <= PFS_IO_WRITE; part++)
+		known->parts[part] = (PfsSocketPart)
+		{
+			.by_name = &by_name->part[part],.of_socket = &of_socket->part[part],
+				.bytes_by_name = &by_name->bytes[part],.bytes_of_socket = &of_socket->bytes[part],
+				.what = pfs_wait_row_what(session->arena, wait, operations[part], PFS_WAIT_OBJECT_SOCKET),
+				.wait = wait,.operation = operations[part],.reads = part == PFS_IO_READ
+		};
+	known->changes = hot->changes;
+	return true;
+}
+
+void
+pfs_wait_know_idle(PfsSession *session, uint32_t wait, PfsSocketKnown *known)
+{
+	const PfsWaitHot *hot = known_wait(session, wait);
+
+	known->idle = hot != NULL && hot->changes == known->changes && session->wait_rows.shown ? hot->cell : NULL;
+	known->idle_what = pfs_wait_row_what(session->arena, wait, PFS_OPERATION_IDLE, PFS_WAIT_OBJECT_SOCKET);
+}
+
+void
+pfs_wait_end_socket_otherwise(PfsSession *session, const PfsSocketKnown *known, int64_t bytes)
+{
+	PfsThread  *thread = session->thread;
+	PfsWait		wait = {.start = known->start,.event_id = known->event_id,.wait = known->part->wait,
+		.kind = PFS_WAIT_SOCKET,.operation = known->part->operation};
+
+	if (wait.event_id != 0)		/* it is one of the waits inside each other now */
+	{
+		wait.level = session->wait_rows.level_at_head = (uint8_t) (pfs_load(&thread->wait_depth) + 1);
+		pfs_store(&thread->wait_depth, wait.level);
+	}
+	pfs_wait_end(session, &wait, 0, bytes);
 }
 
 PFS_HOT void

@@ -50,6 +50,12 @@ pfs_wait_row_promised(PfsSession *session)
 	return (PfsWaitNesting) {transaction, transaction != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE};
 }
 
+PFS_COLD PfsWaitNesting
+pfs_wait_row_nesting_busy(PfsSession *session)
+{
+	return pfs_wait_row_nesting(session);
+}
+
 /* What is shown when a wait of this level has gone. */
 static void
 show_outer(PfsSession *session, const PfsWait *wait)

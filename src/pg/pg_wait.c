@@ -73,22 +73,13 @@ static PFS_HOT_DATA struct
  * Sends and receives on the client's socket that do not wait are most of all calls, and so is the wait for his next
  * command.  What they need is known after the first one, until a switch changes.
  */
-static PFS_HOT_DATA struct
-{
-	PFS_ALIGNED PfsSocketKnown known;
-	int			fd;
-	uint8		part;			/* PfsIoPart */
-	bool		timed;
-	bool		idle_timed;
-	PfsWaitCell *idle_cell;		/* NULL: not known, or not wanted */
-	PfsWait		wait;
-}			client = {.fd = NO_CLIENT};
+static PFS_HOT_DATA PfsSocketKnown client = {.fd = NO_CLIENT};
 
 /* What begin has found out, for end. */
 typedef enum Meaning
 {
 	MEANS_EVENT,				/* call_wait */
-	MEANS_CLIENT,				/* client.wait */
+	MEANS_CLIENT,				/* client has it */
 	MEANS_LOCK,
 	MEANS_LWLOCK,
 	MEANS_IDLE,
@@ -229,7 +220,6 @@ typedef struct CallFacts
 {
 	uint8		effects;
 	uint8		operation;		/* PfsOperation */
-	uint8		part;			/* PfsIoPart */
 	bool		bytes;			/* its result counts bytes */
 } CallFacts;
 
@@ -434,7 +424,7 @@ static void
 forget_client(void)
 {
 	client.fd = NO_CLIENT;
-	client.idle_cell = NULL;
+	client.idle = NULL;
 }
 
 /* The call is over that was recorded as one on the client's socket. */
@@ -444,61 +434,17 @@ learn_client(const PfsCall *call)
 	if (MyProcPort == NULL || call->fd != MyProcPort->sock || pfs_pg_fd(call->fd, false)->kind != PFS_PG_FD_CLIENT ||
 		call_wait.wait != PFS_PG_WAIT_CLIENT_SOCKET || counted_calls == NULL)
 		return;
-	client.fd = call->fd;
-	client.idle_cell = NULL;
-	client.wait = call_wait;
-	client.wait.level = 0;
-	client.timed = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET)->timed;
-	(void) pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, &client.known);
-}
-
-/* The idle time of a session whose client is known has ended. */
-static void
-learn_idle(void)
-{
-	const PfsWaitHot *hot = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE);
-
-	client.idle_cell = hot->enabled && hot->changes == client.known.changes ? hot->cell : NULL;
-	client.idle_timed = hot->timed;
-}
-
-/* Idle time is awaited by a call: it begins, if it is not another one of the same time. */
-static pg_attribute_always_inline void
-begin_known_idle(void)
-{
-	if (idle_wait.open)
+	if (client.fd == call->fd && pfs_wait_is_known(&pfs_session, &client))
 		return;
-	idle_wait.wait.wait = PFS_PG_WAIT_IDLE;
-	idle_wait.wait.kind = PFS_WAIT_IDLE;
-	idle_wait.wait.level = 0;
-	idle_wait.last = idle_wait.wait.start = client.idle_timed ? pfs_now_near() : 0;
-	idle_wait.open = true;
-	pfs_wait_show_idle(&pfs_session, &idle_wait.wait);
+	client.fd = pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, call_wait.object.instance, &client)
+		? call->fd : NO_CLIENT;
 }
 
-static pg_attribute_always_inline void
-begin_known_call(const PfsCall *call)
-{
-	CallFacts	facts = call_facts[call->number];
-
-	client.part = facts.part;
-	client.wait.operation = facts.operation;
-	client.wait.level = 0;
-	client.wait.start = client.timed ? pfs_now_near() : 0;
-	if (pfs_likely(pfs_session.wait_rows.shown))
-		pfs_wait_show_socket(&pfs_session, &client.wait);
-}
-
-/*
- * Does anything stand against the quick way?  Another call or a recording is under way, something was put off or has
- * changed, other waits have to make way, the clock takes a call.
- */
+/* Does anything stand against it?  Another call or a recording is under way, something was put off or has changed. */
 static inline bool
 hinders(void)
 {
-	return active != NULL || pfs_session.busy || pfs_pg_wait_unsettled ||
-		client.known.changes != pfs_load_acquire(&pfs_session.arena->changes) ||
-		!pfs_now_is_near() || !pfs_wait_row_is_easy(&pfs_session);
+	return active != NULL || pfs_pg_wait_unsettled || !pfs_wait_is_simple(&pfs_session, &client);
 }
 
 static inline void
@@ -516,19 +462,22 @@ begin_quickly(PfsCall *call)
 {
 	uint32		event = *(volatile uint32 *) my_wait_event_info;
 
-	if (call->fd == client.fd)
+	if (pfs_likely(call->fd == client.fd))
 	{
 		if (pfs_unlikely(event != 0 || hinders()))
 			return false;
 		take_up(call, MEANS_CLIENT);
-		begin_known_call(call);
+		pfs_wait_begin_socket(&pfs_session, &client, call->number == PFS_CALL_send ? PFS_IO_WRITE : PFS_IO_READ);
 		return true;
 	}
-	if (client.idle_cell == NULL || event != WAIT_EVENT_CLIENT_READ || call->fd >= 0 || !pfs_pg_is_idle() ||
-		!pfs_session.wait_rows.shown || hinders())
+	if (client.idle == NULL || event != WAIT_EVENT_CLIENT_READ || call->fd >= 0 || !pfs_pg_is_idle() || hinders())
 		return false;
 	take_up(call, MEANS_IDLE);
-	begin_known_idle();
+	if (!idle_wait.open)		/* else it is another call of the same idle time */
+	{
+		pfs_wait_begin_idle(&pfs_session, &idle_wait.wait, &client);
+		idle_wait.open = true;
+	}
 	return true;
 }
 
@@ -597,15 +546,14 @@ end_other(const PfsCall *call, int64_t result)
 {
 	Meaning		meaning = (Meaning) call->observer;
 
-	if (meaning == MEANS_EVENT || meaning == MEANS_CLIENT)
+	if (meaning == MEANS_EVENT)
 	{
-		PfsWait    *wait = meaning == MEANS_CLIENT ? &client.wait : &call_wait;
-		PfsTicks	now = wait->start != 0 ? pfs_now() : 0;
+		PfsTicks	now = call_wait.start != 0 ? pfs_now() : 0;
 
 		if ((call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
 			note_file(call, result);
-		pfs_wait_end(&pfs_session, wait, now, result >= 0 && call_facts[call->number].bytes ? result : -1);
-		if (pfs_unlikely(wait->wait == PFS_PG_WAIT_CLIENT_SOCKET))
+		pfs_wait_end(&pfs_session, &call_wait, now, result >= 0 && call_facts[call->number].bytes ? result : -1);
+		if (pfs_unlikely(call_wait.wait == PFS_PG_WAIT_CLIENT_SOCKET))
 			learn_client(call);
 	}
 	else if (meaning == MEANS_LWLOCK)
@@ -715,7 +663,7 @@ received_otherwise(void)
 		if (noted && idle.timed != 0)
 			idle.cell = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE)->cell;
 		else if (!noted)
-			learn_idle();
+			pfs_wait_know_idle(&pfs_session, PFS_PG_WAIT_IDLE, &client);
 	}
 	errno = saved;
 }
@@ -748,28 +696,13 @@ received(void)
 	}
 }
 
-/* The same after idle time that has a row.  False: it is not so simple. */
-static pg_attribute_always_inline bool
-received_after_idle(void)
-{
-	if (pfs_unlikely(client.idle_cell == NULL || client.known.changes != pfs_load_acquire(&pfs_session.arena->changes) ||
-					 !pfs_pg_is_idle() || pfs_awaited.noted || pfs_session.running != NULL || pfs_session.top != NULL ||
-					 !pfs_now_is_near() ||
-					 !pfs_wait_end_idle(&pfs_session, &idle_wait.wait, client.idle_cell, idle_wait.last)))
-		return false;
-	idle_wait.open = false;
-	pfs_pg_command.waits = false;
-	begin_command_at(pfs_now_near());
-	return true;
-}
-
-/* What was known is not any more. */
+/* A statement's call, or a switch has changed meanwhile. */
 static pg_noinline void
-end_unknown(PfsCall *call, int64_t result)
+end_socket_otherwise(int64_t result)
 {
 	int			saved = errno;
 
-	end_other(call, result);
+	pfs_wait_end_socket_otherwise(&pfs_session, &client, result);
 	errno = saved;
 }
 
@@ -777,19 +710,32 @@ end_unknown(PfsCall *call, int64_t result)
 static PFS_HOT void
 end_quickly(PfsCall *call, int64_t result)
 {
+	PfsTicks	now;
+
 	if (call->observer == MEANS_IDLE)
 	{
 		touch_long(&idle_wait);
 		active = NULL;
 		return;
 	}
-	if (pfs_likely(client.known.changes == pfs_load_acquire(&pfs_session.arena->changes)))
-		pfs_wait_end_socket(&pfs_session, &client.wait, &client.known, client.part, result);
+	now = pfs_now_near();
+	if (pfs_likely(pfs_wait_ends_simply(&pfs_session, &client)))
+		pfs_wait_end_socket(&pfs_session, &client, result, now);
 	else
-		end_unknown(call, result);
+		end_socket_otherwise(result);
 	active = NULL;
-	if (client.part == PFS_IO_READ && result > 0 && (!idle_wait.open || !received_after_idle()))
+	if (!client.part->reads || result <= 0)
+		return;
+	if (pfs_unlikely(!idle_wait.open || client.idle == NULL || !pfs_pg_is_idle() ||
+					 !pfs_wait_ends_simply(&pfs_session, &client) ||
+					 !pfs_wait_end_idle(&pfs_session, &idle_wait.wait, &client, idle_wait.last)))
+	{
 		received();
+		return;
+	}
+	idle_wait.open = false;
+	pfs_pg_command.waits = false;
+	begin_command_at(now);
 }
 
 static const PfsCallObserver observer = {begin, end, received, begin_quickly, end_quickly};
@@ -838,7 +784,6 @@ pfs_pg_wait_install(void)
 	{
 		call_facts[i].effects = effects_of(i);
 		call_facts[i].operation = pfs_call_types[i].operation;
-		call_facts[i].part = pfs_part_of_operation[pfs_call_types[i].operation];
 		call_facts[i].bytes = pfs_call_types[i].bytes;
 	}
 	if (!PFS_BUILT_WAITS || pfs_guc_wait_timing != PFS_TIMING_AUTO)
