@@ -4,6 +4,8 @@
  */
 #include "core/history.h"
 
+#include "core/operation.h"
+
 static PfsLongStatement *
 long_statement(const PfsArena *arena, uint64_t position)
 {
@@ -12,7 +14,7 @@ long_statement(const PfsArena *arena, uint64_t position)
 }
 
 /* Small rings take small blocks, so that one session does not hold much of the ring. */
-static PFS_COLD void
+static __attribute__((noinline)) void
 claim_block(PfsClaim *claim, PfsLongRing *ring, uint32_t size)
 {
 	uint64_t	block = pfs_max(1u, pfs_min((uint32_t) PFS_LONG_BLOCK, size / 128));
@@ -297,20 +299,20 @@ pfs_history_transaction(PfsSession *session, const PfsTransactionRecord *record)
  * Rows to be written next: claimed ones, as far as they stand side by side.  Those that others have come round to
  * are left to them.
  */
-static PFS_COLD PfsLongWait *
+static inline PfsLongWait *
 claim_long_waits(PfsSession *session)
 {
 	PfsArena   *arena = session->arena;
 	uint32_t	size = arena->sizes.waits_history_long;
 	PfsWaitRows *rows = &session->wait_rows;
 	PfsClaim   *claim = &session->waits_long;
-	uint64_t	place;
+	uint32_t	place;
 
 	(void) claim_position(claim, &arena->waits_long_ring, size);
 	claim->next--;
-	place = claim->next % size;
+	place = (uint32_t) (claim->next % size);
 	rows->long_next = PFS_AT(arena, arena->waits_long, PfsLongWait) + place;
-	rows->long_end = rows->long_next + pfs_min(claim->end - claim->next, size - place);
+	rows->long_end = rows->long_next + pfs_min(claim->end - claim->next, (uint64_t) (size - place));
 	return rows->long_next;
 }
 
@@ -320,36 +322,29 @@ put_long_wait(const PfsThread *thread, const PfsWaitRecord *record, PfsLongWait 
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	pfs_store(&row->thread_id, thread->thread_id);
 	pfs_store(&row->user, thread->user);
-	pfs_copy_words(&row->record, record, offsetof(PfsWaitRecord, id));
-	if (pfs_unlikely(record->kinds >> 4 == PFS_WAIT_OBJECT_LOCK))
-		pfs_copy_words(&row->record.id, &record->id, sizeof(*record) - offsetof(PfsWaitRecord, id));
+	pfs_copy_words(&row->record, record, sizeof(*record));
 	pfs_store_release(&row->stamp, 2 * position + 2);
 }
 
-/* The next row is to be claimed; or it was not to be had: somebody slower writes it, or somebody newer has written it. */
+/* The next row was not to be had: somebody slower writes it, or somebody newer has written it. */
 static PFS_COLD void
-put_other_long_wait(PfsSession *session, const PfsWaitRecord *record, bool claimed)
+put_other_long_wait(PfsSession *session, const PfsWaitRecord *record)
 {
 	PfsArena   *arena = session->arena;
 	PfsClaim   *claim = &session->waits_long;
-	PfsLongWait *row = session->wait_rows.long_next;
+	PfsLongWait *row;
 
-	for (;; claimed = true)
+	do
 	{
-		if (claimed)
+		if (claim->next - 1 + arena->sizes.waits_history_long > pfs_load(&arena->waits_long_ring.next))
 		{
-			if (claim->next - 1 + arena->sizes.waits_history_long > pfs_load(&arena->waits_long_ring.next))
-			{
-				pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
-				return;
-			}
-			claim->next = claim->end;	/* what is left of it is others', too */
+			pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
+			return;
 		}
+		claim->next = claim->end;	/* what is left of it is others', too */
 		row = claim_long_waits(session);
 		session->wait_rows.long_next = row + 1;
-		if (begin_row(&row->stamp, claim->next++))
-			break;
-	}
+	} while (!begin_row(&row->stamp, claim->next++));
 	put_long_wait(session->thread, record, row, claim->next - 1);
 }
 
@@ -360,27 +355,23 @@ PFS_HOT __attribute__((noinline)) void
 pfs_history_wait(PfsSession *session, const PfsWaitRecord *record)
 {
 	PfsLongWait *row = session->wait_rows.long_next;
-	uint64_t	position = session->waits_long.next;
+	uint64_t	position;
 
 	if (pfs_unlikely(row == session->wait_rows.long_end))
-	{
-		put_other_long_wait(session, record, false);
-		return;
-	}
+		row = claim_long_waits(session);
+	position = session->waits_long.next;
 	session->wait_rows.long_next = row + 1;
 	session->waits_long.next = position + 1;
 	if (pfs_likely(begin_row(&row->stamp, position)))
 		put_long_wait(session->thread, record, row, position);
 	else
-		put_other_long_wait(session, record, true);
+		put_other_long_wait(session, record);
 }
 
 void
 pfs_event_of_wait(const PfsArena *arena, const PfsWaitRecord *record, uint64_t thread_id, PfsRef user,
 				  PfsWaitEvent *event)
 {
-	unsigned	type = record->kinds >> 4;
-
 	*event = (PfsWaitEvent)
 	{
 		.head =
@@ -395,17 +386,20 @@ pfs_event_of_wait(const PfsArena *arena, const PfsWaitRecord *record, uint64_t t
 		},
 		.object =
 		{
-			.type = (uint8_t) type,.instance = record->object
+			.type = record->kinds >> 4
 		},
-		.bytes = record->end_event_id != 0 ? record->bytes : -1,
-		.wait = record->wait,.operation = record->operation
+		.bytes = -1,.wait = record->wait,.operation = PFS_OPERATION_SEMAPHORE
 	};
-	if (type == PFS_WAIT_OBJECT_LOCK)
+	if (pfs_unlikely(pfs_wait_is_of_lock(record)))
 	{
-		event->object.mode = record->mode;
-		event->object.subtype = record->subtype;
+		event->object.mode = record->operation;
 		memcpy(event->object.id, record->id, sizeof(event->object.id));
+		return;
 	}
+	event->object.instance = record->object;
+	event->operation = record->operation;
+	if (record->end_event_id != 0)
+		event->bytes = record->bytes;
 }
 
 void

@@ -23,7 +23,7 @@ typedef struct PfsLongStatement
 
 typedef struct PfsLongWait
 {
-	PFS_ALIGNED uint64_t stamp;
+	uint64_t	stamp;
 	uint64_t	thread_id;
 	PfsRef		user;
 	uint32_t	spare;

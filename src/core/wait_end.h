@@ -126,33 +126,26 @@ pfs_wait_end_here(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_
  * is good for one value of arena->changes.  Nothing else of the thread waits meanwhile: neither a level nor a depth
  * is written for a call.
  */
-typedef struct PfsSocketPart
-{
-	PfsTimerStat *by_name;		/* where calls that read, or write, count: at their event's name ... */
-	PfsTimerStat *of_socket;	/* ... and at the socket */
-	uint64_t   *bytes_by_name;
-	uint64_t   *bytes_of_socket;
-	uint64_t	what;			/* of their rows, see pfs_wait_row_what */
-	uint32_t	wait;
-	uint8_t		operation;		/* PfsOperation */
-	bool		reads;
-} PfsSocketPart;
-
 typedef struct PfsSocketKnown
 {
 	PFS_ALIGNED uint64_t changes;	/* 0 = nothing is known */
 	uint64_t	object;			/* the socket's, as rows show it */
-	uint64_t	idle_what;		/* of rows of idle time */
-	PfsWaitCell *idle;			/* where that counts; NULL = not known, or it is not timed */
-
-	/* the call under way */
-	const PfsSocketPart *part;
-	PfsTicks	start;
-	uint64_t	event_id;		/* of its row; 0 = it makes none */
+	uint64_t	what[2];		/* of rows, by PfsIoPart, see pfs_wait_row_what */
+	PfsIoStat  *by_name;		/* where calls count: at their event's name ... */
+	PfsIoStat  *of_socket;		/* ... and at the socket */
+	PfsWaitCell *idle;			/* where idle time counts; NULL = not known, or it is not timed */
+	uint32_t	wait;
 	int			fd;				/* the host's */
-
-	PfsSocketPart parts[2];		/* by PfsIoPart */
+	uint64_t	idle_what;		/* of rows of idle time */
 } PfsSocketKnown;
+
+/* A call under way. */
+typedef struct PfsSocketCall
+{
+	PfsWaitRecord *record;		/* its row ... */
+	uint64_t	event_id;		/* ... with this number; 0 = it makes none */
+	PfsTicks	start;
+} PfsSocketCall;
 
 /* False: it is not known, or not timed. */
 extern bool pfs_wait_know_socket(PfsSession *session, uint32_t wait, uint64_t object, PfsSocketKnown *known);
@@ -161,7 +154,8 @@ extern bool pfs_wait_know_socket(PfsSession *session, uint32_t wait, uint64_t ob
 extern void pfs_wait_know_idle(PfsSession *session, uint32_t wait, PfsSocketKnown *known);
 
 /* What has begun in the short way ends in the general one. */
-extern void pfs_wait_end_socket_otherwise(PfsSession *session, const PfsSocketKnown *known, int64_t bytes);
+extern void pfs_wait_end_socket_otherwise(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io,
+										  PfsSocketCall call, int64_t bytes);
 
 static inline bool
 pfs_wait_is_known(const PfsSession *session, const PfsSocketKnown *known)
@@ -210,20 +204,20 @@ pfs_wait_simple_nesting(PfsSession *session)
 		: pfs_wait_row_nesting_busy(session);
 }
 
-/* It is simple. */
-static inline __attribute__((always_inline)) void
-pfs_wait_begin_socket(PfsSession *session, PfsSocketKnown *known, PfsIoPart io)
+/* A call begins.  False: it is not so simple, nothing was done. */
+static inline __attribute__((always_inline)) bool
+pfs_wait_begin_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, PfsSocketCall *call)
 {
 	PfsThread  *thread = session->thread;
 	const PfsWaitRows *rows = &session->wait_rows;
-	const PfsSocketPart *part = &known->parts[io];
-	PfsTicks	start = pfs_now_near();
-	PfsWaitNesting nesting;
+	PfsWaitRecord *record = &rows->slots[rows->head].record;
 	uint64_t	id = 0;
+	PfsWaitNesting nesting;
+	PfsTicks	start;
 
-	pfs_keep(part);
-	known->part = part;
-	known->start = start;
+	if (pfs_unlikely(!pfs_wait_is_simple(session, known)))
+		return false;
+	start = pfs_now_near();
 	if (pfs_likely(rows->shown))
 	{
 		pfs_enter_simply(session);
@@ -232,15 +226,16 @@ pfs_wait_begin_socket(PfsSession *session, PfsSocketKnown *known, PfsIoPart io)
 			nesting = (PfsWaitNesting) {rows->slots[rows->ring].record.event_id, PFS_NESTING_WAIT};
 		else
 			nesting = pfs_wait_simple_nesting(session);
-		id = pfs_wait_row_start(thread, &rows->slots[rows->head].record, part->what, known->object, nesting, start);
+		id = pfs_wait_row_start(thread, record, known->what[io], known->object, nesting, start);
 		pfs_store(&thread->wait_shown, rows->head);
 		pfs_seq_write_end(&thread->seq);
 		pfs_leave_recording(session);
 	}
-	known->event_id = id;
+	*call = (PfsSocketCall) {record, id, start};
+	return true;
 }
 
-/* The same of idle time; there are rows.  idle: has all that is not set here. */
+/* The same of idle time, if it is simple; there are rows.  idle: has all that is not set here. */
 static inline __attribute__((always_inline)) void
 pfs_wait_begin_idle(PfsSession *session, PfsWait *idle, const PfsSocketKnown *known)
 {
@@ -269,35 +264,33 @@ pfs_wait_row_end_known(PfsThread *thread, PfsWaitRecord *record, PfsTicks end, i
 	pfs_store(&record->bytes, bytes);
 }
 
-/* The call is over, at this tick: it ends simply. */
-static inline __attribute__((always_inline)) void
-pfs_wait_end_socket(PfsSession *session, const PfsSocketKnown *known, int64_t bytes, PfsTicks end)
+/* The call is over, at this tick.  False: it does not end simply, nothing was done. */
+static inline __attribute__((always_inline)) bool
+pfs_wait_end_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, const PfsSocketCall *call,
+					int64_t bytes, PfsTicks end)
 {
 	PfsThread  *thread = session->thread;
 	const PfsWaitRows *rows = &session->wait_rows;
-	const PfsSocketPart *part = known->part;
-	PfsWaitRecord *record = &rows->slots[rows->head].record;
-	PfsTicks	ticks = pfs_likely(end > known->start) ? end - known->start : 1;
+	PfsTicks	ticks = pfs_likely(end > call->start) ? end - call->start : 1;
 
+	if (pfs_unlikely(!pfs_wait_ends_simply(session, known)))
+		return false;
 	if (!pfs_enter_recording(session))
-		return;
+		return true;
 	pfs_seq_write_begin(&thread->seq);
-	pfs_timer_stat_add(part->by_name, ticks);
-	pfs_timer_stat_add(part->of_socket, ticks);
-	if (bytes > 0)
+	pfs_wait_add_io(known->by_name, io, ticks, bytes);
+	pfs_wait_add_io(known->of_socket, io, ticks, bytes);
+	/* whoever moves the head, in a signal handler, has first written there */
+	if (pfs_likely(call->record->event_id == call->event_id))
 	{
-		pfs_add(part->bytes_by_name, (uint64_t) bytes);
-		pfs_add(part->bytes_of_socket, (uint64_t) bytes);
-	}
-	if (pfs_likely(record->event_id == known->event_id))
-	{
-		pfs_wait_row_end_known(thread, record, end, bytes);
+		pfs_wait_row_end_known(thread, call->record, end, bytes);
 		if (pfs_load(&thread->wait_depth) != 0)
 			pfs_store(&thread->wait_shown, rows->ring);
-		pfs_wait_row_keep(session, thread, record);
+		pfs_wait_row_keep(session, thread, call->record);
 	}
 	pfs_seq_write_end(&thread->seq);
 	pfs_leave_recording(session);
+	return true;
 }
 
 /* So is idle time, which has a row, after such a call.  False: it is not so simple, nothing was done. */
@@ -315,7 +308,7 @@ pfs_wait_end_idle(PfsSession *session, const PfsWait *idle, const PfsSocketKnown
 	pfs_seq_write_begin(&thread->seq);
 	pfs_timer_stat_add(&known->idle->stat, pfs_wait_ticks(idle->start, end));
 	pfs_wait_row_end_known(thread, record, end, -1);
-	pfs_copy_words(head, record, offsetof(PfsWaitRecord, id));
+	pfs_copy_words(head, record, sizeof(*head));
 	pfs_store(&thread->wait_depth, 0);
 	pfs_store(&thread->wait_shown, rows->head);
 	pfs_wait_row_keep(session, thread, head);

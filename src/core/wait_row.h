@@ -33,8 +33,8 @@ extern PfsWaitNesting pfs_wait_row_nesting_busy(PfsSession *session);
 extern void pfs_wait_row_close_slow(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_t bytes);
 
 /* As pfs_wait_row_whole, inside another wait. */
-extern void pfs_wait_row_whole_inside(PfsSession *session, uint32_t number, uint8_t operation, PfsWaitObjectType type,
-									  uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes);
+extern void pfs_wait_row_whole_inside(PfsSession *session, uint64_t what, uint64_t object, PfsTicks start, PfsTicks end,
+									  int64_t bytes);
 
 extern void pfs_wait_row_drop(PfsSession *session, const PfsWait *wait);
 
@@ -58,13 +58,13 @@ static inline __attribute__((always_inline)) void
 pfs_wait_row_object(PfsWaitRecord *record, const PfsWaitObject *object, PfsWaitObjectType type,
 					unsigned nesting_type)
 {
-	pfs_store(&record->object, object->instance);
 	pfs_store(&record->kinds, (uint8_t) (nesting_type | (unsigned) type << 4));
-	if (pfs_unlikely(type == PFS_WAIT_OBJECT_LOCK))
+	if (pfs_likely(type != PFS_WAIT_OBJECT_LOCK))
+		pfs_store(&record->object, object->instance);
+	else
 	{
 		pfs_copy_words(record->id, object->id, sizeof(record->id));
-		pfs_store(&record->mode, object->mode);
-		pfs_store(&record->subtype, object->subtype);
+		pfs_store(&record->operation, object->mode);
 	}
 }
 
@@ -139,7 +139,8 @@ pfs_wait_row_end(PfsSession *session, PfsWaitRecord *record, PfsTicks end, int64
 {
 	pfs_store(&record->end_event_id, pfs_load(&session->thread->event_id));
 	pfs_store(&record->end, end);
-	pfs_store(&record->bytes, bytes);
+	if (pfs_likely(!pfs_wait_is_of_lock(record)))
+		pfs_store(&record->bytes, bytes);
 	pfs_store(&record->epoch, pfs_load_acquire(&session->arena->reset_now));
 }
 
@@ -182,10 +183,9 @@ pfs_wait_row_close(PfsSession *session, const PfsWait *wait, PfsTicks end, int64
 	pfs_wait_row_keep(session, thread, record);
 }
 
-/* An event that is over when it is written. */
+/* An event that is over when it is written; of no lock. */
 static inline __attribute__((always_inline)) void
-pfs_wait_row_whole(PfsSession *session, uint32_t number, uint8_t operation, PfsWaitObjectType type,
-				   uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes)
+pfs_wait_row_whole(PfsSession *session, uint64_t what, uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes)
 {
 	PfsThread  *thread = session->thread;
 	PfsWaitRows *rows = &session->wait_rows;
@@ -193,12 +193,11 @@ pfs_wait_row_whole(PfsSession *session, uint32_t number, uint8_t operation, PfsW
 
 	if (pfs_unlikely(pfs_load(&thread->wait_depth) != 0))
 	{
-		pfs_wait_row_whole_inside(session, number, operation, type, object, start, end, bytes);
+		pfs_wait_row_whole_inside(session, what, object, start, end, bytes);
 		return;
 	}
 	pfs_store(&record->end_event_id,
-			  pfs_wait_row_start(thread, record, pfs_wait_row_what(session->arena, number, operation, type), object,
-								 pfs_wait_row_nesting(session), start));
+			  pfs_wait_row_start(thread, record, what, object, pfs_wait_row_nesting(session), start));
 	pfs_store(&record->end, end);
 	pfs_store(&record->bytes, bytes);
 	pfs_store(&thread->wait_shown, rows->head);

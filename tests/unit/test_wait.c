@@ -627,12 +627,11 @@ test_idle_around(void)
 static void
 read_socket(Place p, PfsSocketKnown *known, int64_t bytes, bool switched)
 {
-	bool quick = pfs_wait_is_simple(p.session, known);
+	PfsSocketCall call;
+	bool quick = pfs_wait_begin_socket(p.session, known, PFS_IO_READ, &call);
 	PfsWait wait = {0};
 
-	if (quick)
-		pfs_wait_begin_socket(p.session, known, PFS_IO_READ);
-	else
+	if (!quick)
 	{
 		wait = begin(p.session, FIXTURE_WAIT_SOCKET, FIXTURE_START);
 		wait.operation = PFS_OPERATION_RECV;
@@ -641,10 +640,8 @@ read_socket(Place p, PfsSocketKnown *known, int64_t bytes, bool switched)
 		table_truncate(p.arena, "socket_summary_by_instance");
 	if (!quick)
 		pfs_wait_end(p.session, &wait, FIXTURE_START + 10, bytes);
-	else if (pfs_wait_ends_simply(p.session, known))
-		pfs_wait_end_socket(p.session, known, bytes, pfs_now());
-	else
-		pfs_wait_end_socket_otherwise(p.session, known, bytes);
+	else if (!pfs_wait_end_socket(p.session, known, PFS_IO_READ, &call, bytes, pfs_now()))
+		pfs_wait_end_socket_otherwise(p.session, known, PFS_IO_READ, call, bytes);
 }
 
 /* What is known of calls on the session's socket, and when it is void. */
@@ -698,20 +695,21 @@ rest(Place p, PfsSocketKnown *known, bool quick)
 {
 	PfsWait idle = {.wait = FIXTURE_WAIT_IDLE, .kind = PFS_WAIT_IDLE, .operation = PFS_OPERATION_IDLE};
 	PfsWait call = {.wait = FIXTURE_WAIT_SOCKET, .operation = PFS_OPERATION_RECV};
+	PfsSocketCall short_call;
 
 	idle.object.type = call.object.type = PFS_WAIT_OBJECT_SOCKET;
 	idle.object.instance = call.object.instance = 99;
 	for (int i = 0; i < 2; i++)
 	{
 		if (quick)
-			pfs_wait_begin_socket(p.session, known, PFS_IO_READ);
+			ok(pfs_wait_begin_socket(p.session, known, PFS_IO_READ, &short_call), "it is simple");
 		else
 			pfs_wait_begin(p.session, &call, pfs_now());
 		is_u64(table_sum(p.arena, CURRENT, "event_id"), p.session->thread->event_id, "the call is current");
 		if (!quick)
 			pfs_wait_end(p.session, &call, pfs_now(), i == 0 ? -1 : 5);
 		else
-			pfs_wait_end_socket(p.session, known, i == 0 ? -1 : 5, pfs_now());
+			ok(pfs_wait_end_socket(p.session, known, PFS_IO_READ, &short_call, i == 0 ? -1 : 5, pfs_now()), "to its end");
 		if (i == 0 && quick)
 			pfs_wait_begin_idle(p.session, &idle, known);
 		else if (i == 0)
