@@ -103,7 +103,6 @@ _Static_assert(PFS_COUNTERS_KEPT <= 24, "flags are above");
 /* A statement as the tables show it, and as it is kept when its thread has gone. */
 typedef struct PfsStatementEvent
 {
-	PfsStatementRecord record;
 	uint64_t	thread_id;
 	uint64_t	text_position;	/* in the text ring of the long history */
 	uint32_t	check_sum;		/* of both texts; there, too */
@@ -111,6 +110,7 @@ typedef struct PfsStatementEvent
 	uint8_t		running;
 	uint8_t		encoding;		/* host's number of the texts' encoding */
 	uint8_t		spare[6];
+	PfsStatementRecord record;	/* the last: most have little of it */
 } PfsStatementEvent;
 
 static inline uint64_t

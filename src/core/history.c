@@ -4,6 +4,7 @@
  */
 #include "core/history.h"
 
+#include "core/journal.h"
 #include "core/operation.h"
 
 static PfsLongStatement *
@@ -170,8 +171,7 @@ static void
 copy_event(PfsStatementEvent *to, const PfsStatementEvent *from)
 {
 	pfs_record_copy(&to->record, &from->record);
-	pfs_copy_words(&to->thread_id, &from->thread_id,
-				   sizeof(*to) - offsetof(PfsStatementEvent, thread_id));
+	pfs_copy_words(to, from, offsetof(PfsStatementEvent, record));
 }
 
 /* Text and message of a statement go to the text ring: *position, and their check sum. */
@@ -221,38 +221,98 @@ put_new_texts(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims, const P
 	pfs_store(&event->check_sum, sum);
 }
 
-void
-pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
-					  const PfsStatementRecord *record)
+/* What the rows of one thread, written one after the other, have in common. */
+typedef struct StatementRows
 {
-	uint64_t	position = claim_position(&claims->rows, &arena->statements_long_ring,
-										  arena->sizes.statements_history_long);
-	PfsLongStatement *row = long_statement(arena, position);
-	PfsStatementEvent *event = &row->event;
-	PfsLongText *known = &claims->known[record->digest % PFS_LENGTH(claims->known)];
-	uint64_t	text_next = pfs_load(&thread->text_next);
-	uint64_t	from = text_next - ((uint32_t) text_next - record->text);
+	PfsArena   *arena;
+	PfsThread  *thread;
+	PfsLongClaims *claims;
+	PfsLongStatement *next;		/* row of the claimed position that is next ... */
+	uint64_t	position;
+	uint64_t	end;			/* ... up to this one, beyond which others follow, or the ring's first row */
+	uint64_t	thread_id;
+	uint64_t	text_next;
+	PfsRef		user;
+	uint8_t		encoding;
+} StatementRows;
 
-	if (!begin_row(&row->stamp, position))
+/* Claims positions for so many rows, or the most that may be claimed at once. */
+static __attribute__((noinline)) void
+claim_statements(StatementRows *rows, uint64_t wanted)
+{
+	PfsArena   *arena = rows->arena;
+	PfsClaim   *claim = &rows->claims->rows;
+	PfsLongRing *ring = &arena->statements_long_ring;
+	uint32_t	size = arena->sizes.statements_history_long;
+
+	claim->next = rows->position;
+	if (claim->next == claim->end || claim->next + size <= pfs_load(&ring->next))
 	{
-		pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
+		wanted = pfs_min(pfs_min(wanted, (uint64_t) PFS_LONG_BLOCK), (uint64_t) pfs_max(1u, size / 4));
+		claim->next = pfs_add_shared(&ring->next, wanted);
+		claim->end = claim->next + wanted;
+	}
+	rows->position = claim->next;
+	rows->end = pfs_min(claim->end, claim->next + size - claim->next % size);
+	rows->next = long_statement(arena, claim->next);
+}
+
+static inline __attribute__((always_inline)) void
+put_statement(StatementRows *rows, const PfsStatementRecord *record, PfsLongStatement *row, uint64_t position)
+{
+	PfsStatementEvent *event = &row->event;
+	PfsLongText *known = &rows->claims->known[record->digest % PFS_LENGTH(rows->claims->known)];
+	uint64_t	from = rows->text_next - ((uint32_t) rows->text_next - record->text);
+
+	if (pfs_unlikely(!begin_row(&row->stamp, position)))
+	{
+		pfs_lose(rows->arena, PFS_LOSS_HISTORY_LONG);
 		return;
 	}
 	/* pairs with the reader's second look at the stamp */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	pfs_record_copy(&event->record, record);
-	pfs_store(&event->thread_id, pfs_load(&thread->thread_id));
-	pfs_store(&event->user, pfs_load(&thread->user));
+	pfs_store(&event->thread_id, rows->thread_id);
+	pfs_store(&event->user, rows->user);
 	pfs_store(&event->running, 0);
-	pfs_store(&event->encoding, (uint8_t) pfs_load(&thread->encoding));
-	if (pfs_likely((record->used & PFS_RECORD_FAILED) == 0 && is_there(arena, known, from, record->text_length)))
+	pfs_store(&event->encoding, rows->encoding);
+	if (pfs_likely((record->used & PFS_RECORD_FAILED) == 0 &&
+				   is_there(rows->arena, known, from, record->text_length)))
 	{
 		pfs_store(&event->text_position, known->position);
 		pfs_store(&event->check_sum, known->check_sum);
 	}
 	else
-		put_new_texts(arena, thread, claims, record, known, from, event);
+		put_new_texts(rows->arena, rows->thread, rows->claims, record, known, from, event);
 	pfs_store_release(&row->stamp, 2 * position + 2);
+}
+
+PFS_HOT __attribute__((noinline)) void
+pfs_history_statements(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims, uint64_t first, uint64_t last)
+{
+	const uint16_t *order = pfs_journal_order(arena, thread);
+	const PfsStatementRecord *records = pfs_journal_records(arena, thread);
+	uint32_t	slots = pfs_journal_slots(arena),
+				mask = arena->journal_ring - 1;
+	StatementRows rows = {.arena = arena,.thread = thread,.claims = claims,.position = claims->rows.next,
+		.thread_id = pfs_load(&thread->thread_id),.text_next = pfs_load(&thread->text_next),
+		.user = pfs_load(&thread->user),.encoding = (uint8_t) pfs_load(&thread->encoding)};
+
+	if (arena->sizes.statements_history_long == 0)
+		return;
+	rows.end = rows.position;	/* first it is asked whether what was claimed earlier is still to be had */
+	for (uint64_t number = first; number <= last; number++)
+	{
+		uint32_t	slot = pfs_load(&order[number & mask]);
+		const PfsStatementRecord *record = &records[slot < slots ? slot : 0];
+
+		if (pfs_unlikely((record->used & PFS_RECORD_LONG) == 0 || record->event_id == 0))
+			continue;
+		if (pfs_unlikely(rows.position == rows.end))
+			claim_statements(&rows, last - number + 1);
+		put_statement(&rows, record, rows.next++, rows.position++);
+	}
+	claims->rows.next = rows.position;
 }
 
 void

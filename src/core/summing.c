@@ -282,7 +282,8 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 	uint64_t	ended = pfs_load(&thread->ended);
 	Samples		samples;
 	Run			run;
-	bool		runs = false;
+	bool		runs = false,
+				keeps = long_history != NULL;
 
 	samples.count = 0;
 	pfs_answers_sum(arena, thread);
@@ -309,9 +310,12 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		if (pfs_unlikely(add_record(arena, &run, record)))
 			note_sample(arena, &run, record, number, &samples);
-		if (pfs_unlikely((record->used & PFS_RECORD_LONG) != 0) && long_history != NULL &&
-			record->event_id != 0 && arena->sizes.statements_history_long > 0)
-			pfs_history_statement(arena, thread, long_history, record);
+		if (pfs_unlikely((record->used & PFS_RECORD_LONG) != 0) && keeps)
+		{
+			/* all that are left, before one of them is summed: readers find them here or there, or twice */
+			pfs_history_statements(arena, thread, long_history, number, ended);
+			keeps = false;
+		}
 	}
 	if (runs)
 		end_run(arena, thread, &run, ended);

@@ -271,6 +271,8 @@ pfs_wait_end_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart 
 {
 	PfsThread  *thread = session->thread;
 	const PfsWaitRows *rows = &session->wait_rows;
+	PfsTimerStat *by_name = &known->by_name->part[io],
+			   *of_socket = &known->of_socket->part[io];
 	PfsTicks	ticks = pfs_likely(end > call->start) ? end - call->start : 1;
 
 	if (pfs_unlikely(!pfs_wait_ends_simply(session, known)))
@@ -278,8 +280,15 @@ pfs_wait_end_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart 
 	if (!pfs_enter_recording(session))
 		return true;
 	pfs_seq_write_begin(&thread->seq);
-	pfs_wait_add_io(known->by_name, io, ticks, bytes);
-	pfs_wait_add_io(known->of_socket, io, ticks, bytes);
+	pfs_keep(by_name);
+	pfs_timer_stat_add(by_name, ticks);
+	pfs_keep(of_socket);
+	pfs_timer_stat_add(of_socket, ticks);
+	if (bytes > 0)
+	{
+		pfs_add(&known->by_name->bytes[io], (uint64_t) bytes);
+		pfs_add(&known->of_socket->bytes[io], (uint64_t) bytes);
+	}
 	/* whoever moves the head, in a signal handler, has first written there */
 	if (pfs_likely(call->record->event_id == call->event_id))
 	{
