@@ -103,7 +103,6 @@ _Static_assert(PFS_COUNTERS_KEPT <= 24, "flags are above");
 /* A statement as the tables show it, and as it is kept when its thread has gone. */
 typedef struct PfsStatementEvent
 {
-	PfsStatementRecord record;
 	uint64_t	thread_id;
 	uint64_t	text_position;	/* in the text ring of the long history */
 	uint32_t	check_sum;		/* of both texts; there, too */
@@ -111,6 +110,7 @@ typedef struct PfsStatementEvent
 	uint8_t		running;
 	uint8_t		encoding;		/* host's number of the texts' encoding */
 	uint8_t		spare[6];
+	PfsStatementRecord record;	/* the last: most have little of it */
 } PfsStatementEvent;
 
 static inline uint64_t
@@ -231,8 +231,7 @@ typedef struct PfsWaitObject
 {
 	uint8_t		type;			/* PfsWaitObjectType */
 	uint8_t		mode;			/* of a lock, the host's number */
-	uint16_t	subtype;		/* of a lock, the host's number */
-	uint32_t	spare;
+	uint8_t		spare[6];
 	union
 	{
 		uint64_t	instance;	/* shown as object_instance_begin */
@@ -242,12 +241,12 @@ typedef struct PfsWaitObject
 			uint32_t	use;	/* ... this use of it */
 		};
 	};
-	uint32_t	id[4];			/* of a lock */
+	uint32_t	id[4];			/* of a lock: all of the host's name but the mode */
 } PfsWaitObject;
 
 /*
- * A wait in the ring of its thread: one line, written once; what is behind it is for locks only.  What the
- * thread knows (its id, its user) is not repeated.
+ * A wait in the ring of its thread: one line, written once.  What the thread knows (its id, its user) is not repeated,
+ * and a lock, which has no bytes, says its name and mode instead; its instance is the host's to tell.
  */
 typedef struct PfsWaitRecord
 {
@@ -256,22 +255,35 @@ typedef struct PfsWaitRecord
 	uint64_t	nesting_event_id;
 	PfsTicks	start;			/* 0 = not timed */
 	PfsTicks	end;
-	int64_t		bytes;			/* or rows of a table; -1 = none */
-	uint64_t	object;			/* instance, or row and use, see PfsWaitObject */
-	uint32_t	epoch;			/* value of the reset counter when written */
-	uint16_t	wait;			/* number among the waits */
-	uint8_t		operation;		/* PfsOperation */
-	uint8_t		kinds;			/* PfsNestingType | PfsWaitObjectType << 4 */
-
-	uint32_t	id[4];
-	uint8_t		mode;
-	uint8_t		spare;
-	uint16_t	subtype;
-	uint32_t	spare2;
+	union
+	{
+		struct
+		{
+			int64_t		bytes;	/* or rows of a table; -1 = none */
+			uint64_t	object; /* instance, or row and use, see PfsWaitObject */
+		};
+		uint32_t	id[4];		/* of a lock */
+	};
+	union
+	{
+		struct
+		{
+			uint32_t	epoch;	/* value of the reset counter when written */
+			uint16_t	wait;	/* number among the waits */
+			uint8_t		operation;	/* PfsOperation; of a lock its mode */
+			uint8_t		kinds;	/* PfsNestingType | PfsWaitObjectType << 4 */
+		};
+		uint64_t	what;		/* all four: often known before */
+	};
 } PfsWaitRecord;
 
-_Static_assert(offsetof(PfsWaitRecord, id) == 64, "one line");
-_Static_assert(sizeof(PfsWaitRecord) % 8 == 0, "copied by words");
+_Static_assert(sizeof(PfsWaitRecord) == PFS_CACHE_LINE, "one line");
+
+static inline bool
+pfs_wait_is_of_lock(const PfsWaitRecord *record)
+{
+	return record->kinds >> 4 == PFS_WAIT_OBJECT_LOCK;
+}
 
 /* The same as the tables show it. */
 typedef struct PfsWaitEvent

@@ -4,6 +4,8 @@
  */
 #include "core/history.h"
 
+#include "core/journal.h"
+#include "core/operation.h"
 #include "core/patience.h"
 
 static PfsLongStatement *
@@ -14,7 +16,7 @@ long_statement(const PfsArena *arena, uint64_t position)
 }
 
 /* Small rings take small blocks, so that one session does not hold much of the ring. */
-static PFS_COLD void
+static __attribute__((noinline)) void
 claim_block(PfsClaim *claim, PfsLongRing *ring, uint32_t size)
 {
 	uint64_t	block = pfs_max(1u, pfs_min((uint32_t) PFS_LONG_BLOCK, size / 128));
@@ -170,8 +172,7 @@ static void
 copy_event(PfsStatementEvent *to, const PfsStatementEvent *from)
 {
 	pfs_record_copy(&to->record, &from->record);
-	pfs_copy_words(&to->thread_id, &from->thread_id,
-				   sizeof(*to) - offsetof(PfsStatementEvent, thread_id));
+	pfs_copy_words(to, from, offsetof(PfsStatementEvent, record));
 }
 
 /* Text and message of a statement go to the text ring: *position, and their check sum. */
@@ -221,38 +222,98 @@ put_new_texts(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims, const P
 	pfs_store(&event->check_sum, sum);
 }
 
-void
-pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
-					  const PfsStatementRecord *record)
+/* What the rows of one thread, written one after the other, have in common. */
+typedef struct StatementRows
 {
-	uint64_t	position = claim_position(&claims->rows, &arena->statements_long_ring,
-										  arena->sizes.statements_history_long);
-	PfsLongStatement *row = long_statement(arena, position);
-	PfsStatementEvent *event = &row->event;
-	PfsLongText *known = &claims->known[record->digest % PFS_LENGTH(claims->known)];
-	uint64_t	text_next = pfs_load(&thread->text_next);
-	uint64_t	from = text_next - ((uint32_t) text_next - record->text);
+	PfsArena   *arena;
+	PfsThread  *thread;
+	PfsLongClaims *claims;
+	PfsLongStatement *next;		/* row of the claimed position that is next ... */
+	uint64_t	position;
+	uint64_t	end;			/* ... up to this one, beyond which others follow, or the ring's first row */
+	uint64_t	thread_id;
+	uint64_t	text_next;
+	PfsRef		user;
+	uint8_t		encoding;
+} StatementRows;
 
-	if (!begin_row(&row->stamp, position))
+/* Claims positions for so many rows, or the most that may be claimed at once. */
+static __attribute__((noinline)) void
+claim_statements(StatementRows *rows, uint64_t wanted)
+{
+	PfsArena   *arena = rows->arena;
+	PfsClaim   *claim = &rows->claims->rows;
+	PfsLongRing *ring = &arena->statements_long_ring;
+	uint32_t	size = arena->sizes.statements_history_long;
+
+	claim->next = rows->position;
+	if (claim->next == claim->end || claim->next + size <= pfs_load(&ring->next))
 	{
-		pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
+		wanted = pfs_min(pfs_min(wanted, (uint64_t) PFS_LONG_BLOCK), (uint64_t) pfs_max(1u, size / 4));
+		claim->next = pfs_add_shared(&ring->next, wanted);
+		claim->end = claim->next + wanted;
+	}
+	rows->position = claim->next;
+	rows->end = pfs_min(claim->end, claim->next + size - claim->next % size);
+	rows->next = long_statement(arena, claim->next);
+}
+
+static inline __attribute__((always_inline)) void
+put_statement(StatementRows *rows, const PfsStatementRecord *record, PfsLongStatement *row, uint64_t position)
+{
+	PfsStatementEvent *event = &row->event;
+	PfsLongText *known = &rows->claims->known[record->digest % PFS_LENGTH(rows->claims->known)];
+	uint64_t	from = rows->text_next - ((uint32_t) rows->text_next - record->text);
+
+	if (pfs_unlikely(!begin_row(&row->stamp, position)))
+	{
+		pfs_lose(rows->arena, PFS_LOSS_HISTORY_LONG);
 		return;
 	}
 	/* pairs with the reader's second look at the stamp */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	pfs_record_copy(&event->record, record);
-	pfs_store(&event->thread_id, pfs_load(&thread->thread_id));
-	pfs_store(&event->user, pfs_load(&thread->user));
+	pfs_store(&event->thread_id, rows->thread_id);
+	pfs_store(&event->user, rows->user);
 	pfs_store(&event->running, 0);
-	pfs_store(&event->encoding, (uint8_t) pfs_load(&thread->encoding));
-	if (pfs_likely((record->used & PFS_RECORD_FAILED) == 0 && is_there(arena, known, from, record->text_length)))
+	pfs_store(&event->encoding, rows->encoding);
+	if (pfs_likely((record->used & PFS_RECORD_FAILED) == 0 &&
+				   is_there(rows->arena, known, from, record->text_length)))
 	{
 		pfs_store(&event->text_position, known->position);
 		pfs_store(&event->check_sum, known->check_sum);
 	}
 	else
-		put_new_texts(arena, thread, claims, record, known, from, event);
+		put_new_texts(rows->arena, rows->thread, rows->claims, record, known, from, event);
 	pfs_store_release(&row->stamp, 2 * position + 2);
+}
+
+PFS_HOT __attribute__((noinline)) void
+pfs_history_statements(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims, uint64_t first, uint64_t last)
+{
+	const uint16_t *order = pfs_journal_order(arena, thread);
+	const PfsStatementRecord *records = pfs_journal_records(arena, thread);
+	uint32_t	slots = pfs_journal_slots(arena),
+				mask = arena->journal_ring - 1;
+	StatementRows rows = {.arena = arena,.thread = thread,.claims = claims,.position = claims->rows.next,
+		.thread_id = pfs_load(&thread->thread_id),.text_next = pfs_load(&thread->text_next),
+		.user = pfs_load(&thread->user),.encoding = (uint8_t) pfs_load(&thread->encoding)};
+
+	if (arena->sizes.statements_history_long == 0)
+		return;
+	rows.end = rows.position;	/* first it is asked whether what was claimed earlier is still to be had */
+	for (uint64_t number = first; number <= last; number++)
+	{
+		uint32_t	slot = pfs_load(&order[number & mask]);
+		const PfsStatementRecord *record = &records[slot < slots ? slot : 0];
+
+		if (pfs_unlikely((record->used & PFS_RECORD_LONG) == 0 || record->event_id == 0))
+			continue;
+		if (pfs_unlikely(rows.position == rows.end))
+			claim_statements(&rows, last - number + 1);
+		put_statement(&rows, record, rows.next++, rows.position++);
+	}
+	claims->rows.next = rows.position;
 }
 
 void
@@ -299,20 +360,20 @@ pfs_history_transaction(PfsSession *session, const PfsTransactionRecord *record)
  * Rows to be written next: claimed ones, as far as they stand side by side.  Those that others have come round to
  * are left to them.
  */
-static PFS_COLD PfsLongWait *
+static inline PfsLongWait *
 claim_long_waits(PfsSession *session)
 {
 	PfsArena   *arena = session->arena;
 	uint32_t	size = arena->sizes.waits_history_long;
 	PfsWaitRows *rows = &session->wait_rows;
 	PfsClaim   *claim = &session->waits_long;
-	uint64_t	place;
+	uint32_t	place;
 
 	(void) claim_position(claim, &arena->waits_long_ring, size);
 	claim->next--;
-	place = claim->next % size;
+	place = (uint32_t) (claim->next % size);
 	rows->long_next = PFS_AT(arena, arena->waits_long, PfsLongWait) + place;
-	rows->long_end = rows->long_next + pfs_min(claim->end - claim->next, size - place);
+	rows->long_end = rows->long_next + pfs_min(claim->end - claim->next, (uint64_t) (size - place));
 	return rows->long_next;
 }
 
@@ -322,36 +383,29 @@ put_long_wait(const PfsThread *thread, const PfsWaitRecord *record, PfsLongWait 
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	pfs_store(&row->thread_id, thread->thread_id);
 	pfs_store(&row->user, thread->user);
-	pfs_copy_words(&row->record, record, offsetof(PfsWaitRecord, id));
-	if (pfs_unlikely(record->kinds >> 4 == PFS_WAIT_OBJECT_LOCK))
-		pfs_copy_words(&row->record.id, &record->id, sizeof(*record) - offsetof(PfsWaitRecord, id));
+	pfs_copy_words(&row->record, record, sizeof(*record));
 	pfs_store_release(&row->stamp, 2 * position + 2);
 }
 
-/* The next row is to be claimed; or it was not to be had: somebody slower writes it, or somebody newer has written it. */
+/* The next row was not to be had: somebody slower writes it, or somebody newer has written it. */
 static PFS_COLD void
-put_other_long_wait(PfsSession *session, const PfsWaitRecord *record, bool claimed)
+put_other_long_wait(PfsSession *session, const PfsWaitRecord *record)
 {
 	PfsArena   *arena = session->arena;
 	PfsClaim   *claim = &session->waits_long;
-	PfsLongWait *row = session->wait_rows.long_next;
+	PfsLongWait *row;
 
-	for (;; claimed = true)
+	do
 	{
-		if (claimed)
+		if (claim->next - 1 + arena->sizes.waits_history_long > pfs_load(&arena->waits_long_ring.next))
 		{
-			if (claim->next - 1 + arena->sizes.waits_history_long > pfs_load(&arena->waits_long_ring.next))
-			{
-				pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
-				return;
-			}
-			claim->next = claim->end;	/* what is left of it is others', too */
+			pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
+			return;
 		}
+		claim->next = claim->end;	/* what is left of it is others', too */
 		row = claim_long_waits(session);
 		session->wait_rows.long_next = row + 1;
-		if (begin_row(&row->stamp, claim->next++))
-			break;
-	}
+	} while (!begin_row(&row->stamp, claim->next++));
 	put_long_wait(session->thread, record, row, claim->next - 1);
 }
 
@@ -362,27 +416,23 @@ PFS_HOT __attribute__((noinline)) void
 pfs_history_wait(PfsSession *session, const PfsWaitRecord *record)
 {
 	PfsLongWait *row = session->wait_rows.long_next;
-	uint64_t	position = session->waits_long.next;
+	uint64_t	position;
 
 	if (pfs_unlikely(row == session->wait_rows.long_end))
-	{
-		put_other_long_wait(session, record, false);
-		return;
-	}
+		row = claim_long_waits(session);
+	position = session->waits_long.next;
 	session->wait_rows.long_next = row + 1;
 	session->waits_long.next = position + 1;
 	if (pfs_likely(begin_row(&row->stamp, position)))
 		put_long_wait(session->thread, record, row, position);
 	else
-		put_other_long_wait(session, record, true);
+		put_other_long_wait(session, record);
 }
 
 void
 pfs_event_of_wait(const PfsArena *arena, const PfsWaitRecord *record, uint64_t thread_id, PfsRef user,
 				  PfsWaitEvent *event)
 {
-	unsigned	type = record->kinds >> 4;
-
 	*event = (PfsWaitEvent)
 	{
 		.head =
@@ -397,17 +447,20 @@ pfs_event_of_wait(const PfsArena *arena, const PfsWaitRecord *record, uint64_t t
 		},
 		.object =
 		{
-			.type = (uint8_t) type,.instance = record->object
+			.type = record->kinds >> 4
 		},
-		.bytes = record->end_event_id != 0 ? record->bytes : -1,
-		.wait = record->wait,.operation = record->operation
+		.bytes = -1,.wait = record->wait,.operation = PFS_OPERATION_SEMAPHORE
 	};
-	if (type == PFS_WAIT_OBJECT_LOCK)
+	if (pfs_unlikely(pfs_wait_is_of_lock(record)))
 	{
-		event->object.mode = record->mode;
-		event->object.subtype = record->subtype;
+		event->object.mode = record->operation;
 		memcpy(event->object.id, record->id, sizeof(event->object.id));
+		return;
 	}
+	event->object.instance = record->object;
+	event->operation = record->operation;
+	if (record->end_event_id != 0)
+		event->bytes = record->bytes;
 }
 
 void

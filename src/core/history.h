@@ -23,7 +23,7 @@ typedef struct PfsLongStatement
 
 typedef struct PfsLongWait
 {
-	PFS_ALIGNED uint64_t stamp;
+	uint64_t	stamp;
 	uint64_t	thread_id;
 	PfsRef		user;
 	uint32_t	spare;
@@ -70,9 +70,12 @@ typedef struct PfsLongLockWait
 
 _Static_assert(sizeof(PfsLockWait) % 8 == 0, "copied by words");
 
-/* Adds an ended statement with its texts to the long history.  Owner or successor. */
-extern void pfs_history_statement(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims,
-								  const PfsStatementRecord *record);
+/*
+ * Adds those of the journal's records with these numbers that belong there, with their texts, to the long history.
+ * Owner or successor.
+ */
+extern void pfs_history_statements(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims, uint64_t first,
+								   uint64_t last);
 
 /* Adds an ended transaction of the session's to the long history. */
 extern void pfs_history_transaction(PfsSession *session, const PfsTransactionRecord *record);

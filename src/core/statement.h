@@ -190,6 +190,7 @@ typedef struct PfsRowsHot
 {
 	uint64_t	changes;		/* arena's; 0 = nothing is known */
 	struct PfsWaitCell *cell;	/* by event name; NULL = they are not wanted */
+	uint64_t	what;			/* of the rows of waits, see pfs_wait_row_what */
 	uint32_t	reset;			/* arena->reset_now */
 	bool		timed;			/* as far as their event's name decides */
 	bool		shown;			/* each event makes a row */

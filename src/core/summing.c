@@ -116,31 +116,25 @@ end_run(PfsArena *arena, PfsThread *thread, Run *run, PfsDigestCell *cell, uint6
 		pfs_store_release(&thread->summed, last);
 }
 
-/* Failed, not timed, or wanted by the long history.  False: it has no time for the histogram. */
+/* Failed, or not timed.  False: it has no time for the histogram. */
 static __attribute__((noinline)) bool
-add_unusual(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, const PfsStatementRecord *record,
-			PfsLongClaims *long_history)
+add_unusual(PfsDigestCell *cell, const PfsStatementRecord *record)
 {
 	if ((record->used & PFS_RECORD_FAILED) != 0)
 		pfs_add(&cell->stat.counter[PFS_COUNTER_ERRORS], 1);
-	if ((record->used & PFS_RECORD_LONG) != 0 && long_history != NULL && record->event_id != 0 &&
-		arena->sizes.statements_history_long > 0)
-		pfs_history_statement(arena, thread, long_history, record);
 	return (record->used & PFS_RECORD_TIMED) != 0;
 }
 
 /* True: its text may be worth a sample. */
 static inline __attribute__((always_inline)) bool
-add_record(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, const PfsStatementRecord *record,
-		   PfsLongClaims *long_history)
+add_record(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, const PfsStatementRecord *record)
 {
 	uint32_t	used = record->used;
 	PfsTicks	wait = record->wait;
 	PfsTicks	end = record->end;
 
 	pfs_add(&cell->stat.timer.count, 1);
-	if (pfs_likely((used & (PFS_RECORD_TIMED | PFS_RECORD_FAILED | PFS_RECORD_LONG)) == PFS_RECORD_TIMED) ||
-		add_unusual(arena, thread, cell, record, long_history))
+	if (pfs_likely((used & (PFS_RECORD_TIMED | PFS_RECORD_FAILED)) == PFS_RECORD_TIMED) || add_unusual(cell, record))
 	{
 		pfs_add(&cell->stat.timer.sum, wait);
 		pfs_timer_stat_extremes(&cell->stat.timer, wait);
@@ -206,7 +200,7 @@ pfs_sum_record(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *rec
 
 	pfs_sum_older(arena, thread, record->epoch, long_history);
 	like = begin_run(arena, thread, &run, record, long_history);
-	(void) add_record(arena, thread, like->cell, record, NULL);
+	(void) add_record(arena, thread, like->cell, record);
 	end_run(arena, thread, &run, like->cell, 0, 0);
 }
 
@@ -223,6 +217,7 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 	uint64_t	ended = pfs_load(&thread->ended);
 	Samples		samples;
 	Run			run;
+	uint32_t	keeps = long_history != NULL ? PFS_RECORD_LONG : 0;
 
 	samples.count = 0;
 	pfs_answers_sum(arena, thread);
@@ -248,7 +243,13 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 			 */
 			pfs_store(&thread->summing, ++number);
 			__atomic_signal_fence(__ATOMIC_SEQ_CST);
-			if (add_record(arena, thread, cell, record, long_history))
+			if (pfs_unlikely((record->used & keeps) != 0))
+			{
+				/* all that are left, before one of them is summed: readers find them here or there, or twice */
+				pfs_history_statements(arena, thread, long_history, number, ended);
+				keeps = 0;
+			}
+			if (add_record(arena, thread, cell, record))
 				note_sample(arena, &run, cell, record, number, &samples);
 			if (number == ended)
 				break;

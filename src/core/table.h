@@ -163,6 +163,7 @@ typedef struct PfsHostObject
 	const char *name;
 	const char *index;
 	const char *mode;
+	uint64_t	instance;		/* of a lock */
 } PfsHostObject;
 extern void (*pfs_host_lock_object) (const PfsWaitObject *lock, PfsHostObject *object);
 

@@ -691,6 +691,7 @@ emit_wait(PfsScan *scan, PfsWaitEvent *event)
 	else if (event->object.type == PFS_WAIT_OBJECT_LOCK && pfs_host_lock_object != NULL)
 	{
 		pfs_host_lock_object(&event->object, &lock);
+		row.instance = lock.instance;
 		row.object_type = pfs_text_of_string(lock.type);
 		row.object_schema = pfs_text_of_string(lock.schema);
 		row.object_name = pfs_text_of_string(lock.name);

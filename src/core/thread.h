@@ -118,11 +118,15 @@ typedef struct PfsThread
 	PfsSeq		seq;			/* odd while the owner records: anything below, busy */
 	uint32_t	owner;			/* pid; 0 = free */
 	uint64_t	thread_id;		/* never reused; 0 = free */
+	/* of its waits, which change nothing else of the thread but event_id */
+	uint64_t	waits_ended;	/* history ring head */
+	uint32_t	wait_depth;		/* waits inside each other now */
+	uint32_t	wait_shown;		/* slot of events_waits_current, or PFS_NO_WAIT */
+	PfsRef		user;
+	PfsRef		host;
 	uint64_t	processlist_id;	/* pid of a foreground thread, 0 = background */
 	uint64_t	parent_thread_id;
 	PfsTicks	attached_at;
-	PfsRef		user;
-	PfsRef		host;
 	PfsRef		database;
 	uint32_t	database_id;
 	uint32_t	class;			/* thread class */
@@ -159,9 +163,6 @@ typedef struct PfsThread
 	PfsRef		file_cell[PFS_OBJECT_CACHE];
 	PfsRef		table_cell[PFS_OBJECT_CACHE];
 	PfsRef		calls;			/* uint64_t[PFS_CALL_COUNTERS] */
-	uint32_t	wait_depth;		/* waits inside each other now */
-	uint64_t	waits_ended;	/* history ring head */
-	uint32_t	wait_shown;		/* slot of events_waits_current, or PFS_NO_WAIT */
 	uint32_t	spare2;
 	uint64_t	call_folds;		/* advances when the thread's calls move into the totals */
 	PfsTimedAnswers timed_answers;	/* with those of "answered" */

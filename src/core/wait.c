@@ -152,13 +152,71 @@ pfs_wait_count_file(PfsSession *session, const PfsWait *wait, PfsTicks ticks, in
 void
 pfs_wait_show(PfsSession *session, PfsWait *wait)
 {
-	pfs_wait_show_as(session, wait, wait->kind, wait->object.type, false);
+	if (!pfs_enter_recording(session))
+		return;
+	pfs_seq_write_begin(&session->thread->seq);
+	pfs_wait_row_open(session, wait);
+	pfs_seq_write_end(&session->thread->seq);
+	pfs_leave_recording(session);
 }
 
 PFS_HOT void
 pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
 {
 	pfs_wait_end_here(session, wait, end, bytes);
+}
+
+/* What the session knows of a wait that is timed; NULL: it does not know enough for a short way. */
+static const PfsWaitHot *
+known_wait(PfsSession *session, uint32_t wait)
+{
+	const PfsWaitHot *hot = &session->hot[wait % PFS_WAITS_HOT];
+
+	return hot->wait == wait && hot->cell != NULL && hot->changes == session->decided && hot->enabled && hot->timed &&
+		(session->wants & PFS_GATE_CALLS) != 0 ? hot : NULL;
+}
+
+/* What calls on a socket are, by PfsIoPart. */
+static const PfsOperation socket_operations[] = {[PFS_IO_READ] = PFS_OPERATION_RECV,[PFS_IO_WRITE] = PFS_OPERATION_SEND};
+
+bool
+pfs_wait_know_socket(PfsSession *session, uint32_t wait, uint64_t object, PfsSocketKnown *known)
+{
+	const PfsWaitHot *hot = known_wait(session, wait);
+
+	*known = (PfsSocketKnown) {.object = object,.wait = wait,.of_socket = session->wait_rows.socket};
+	if (hot == NULL || known->of_socket == NULL)
+		return false;
+	known->by_name = &((PfsIoCell *) hot->cell)->stat;
+	for (int io = PFS_IO_READ; io <= PFS_IO_WRITE; io++)
+		known->what[io] = pfs_wait_row_what(session->arena, wait, socket_operations[io], PFS_WAIT_OBJECT_SOCKET);
+	known->changes = hot->changes;
+	return true;
+}
+
+void
+pfs_wait_know_idle(PfsSession *session, uint32_t wait, PfsSocketKnown *known)
+{
+	const PfsWaitHot *hot = known_wait(session, wait);
+
+	known->idle = hot != NULL && hot->changes == known->changes && session->wait_rows.shown ? hot->cell : NULL;
+	known->idle_what = pfs_wait_row_what(session->arena, wait, PFS_OPERATION_IDLE, PFS_WAIT_OBJECT_SOCKET);
+}
+
+void
+pfs_wait_end_socket_otherwise(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, PfsSocketCall call,
+							  int64_t bytes)
+{
+	PfsThread  *thread = session->thread;
+	PfsWait		wait = {.start = call.start,.event_id = call.event_id,.wait = known->wait,
+		.kind = PFS_WAIT_SOCKET,.operation = socket_operations[io]};
+
+	if (wait.event_id != 0)		/* it is one of the waits inside each other now */
+	{
+		wait.level = session->wait_rows.level_at_head = (uint8_t) (pfs_load(&thread->wait_depth) + 1);
+		pfs_store(&thread->wait_depth, wait.level);
+	}
+	pfs_wait_end(session, &wait, 0, bytes);
 }
 
 PFS_HOT void
@@ -207,16 +265,24 @@ add_rows(PfsTimerStat *stat, uint64_t rows, PfsTicks ticks, uint64_t weight)
 	pfs_store(&stat->sum, pfs_min(pfs_load(&stat->sum) + weight * ticks, most));
 }
 
+/* What rows of tables are in waits; with an operation more, in those of it. */
+static inline uint64_t
+what_of_rows(const PfsArena *arena)
+{
+	return pfs_wait_row_what(arena, pfs_load(&arena->table_wait), PFS_OPERATION_FETCH, PFS_WAIT_OBJECT_TABLE);
+}
+
+_Static_assert(PFS_OPERATION_INSERT == PFS_OPERATION_FETCH + (int) PFS_TABLE_INSERT &&
+			   PFS_OPERATION_UPDATE == PFS_OPERATION_FETCH + (int) PFS_TABLE_UPDATE &&
+			   PFS_OPERATION_ROW_DELETE == PFS_OPERATION_FETCH + (int) PFS_TABLE_DELETE, "in the same order");
+
 /* The row of an event that is over. */
-static inline void
-show_rows(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation, uint64_t rows,
+static inline __attribute__((always_inline)) void
+show_rows(PfsSession *session, uint64_t what, uint32_t row, uint32_t use, PfsTableOperation operation, uint64_t rows,
 		  PfsTicks start, PfsTicks ticks)
 {
-	static const uint8_t operations[PFS_TABLE_OPERATIONS] = {PFS_OPERATION_FETCH,
-		PFS_OPERATION_INSERT, PFS_OPERATION_UPDATE, PFS_OPERATION_ROW_DELETE};
-
-	pfs_wait_row_whole(session, pfs_load(&session->arena->table_wait), operations[operation],
-					   PFS_WAIT_OBJECT_TABLE, row | (uint64_t) use << 32,
+	pfs_wait_row_whole(session, what + operation * (PfsWaitRecord) {.operation = 1}.what,
+					   row | (uint64_t) use << 32,
 					   ticks != 0 ? start : 0, ticks != 0 ? start + ticks : 0, (int64_t) rows);
 }
 
@@ -243,7 +309,7 @@ pfs_wait_table_sampled(PfsSession *session, uint32_t row, uint32_t use, PfsTable
 		pfs_seq_write_end(&table->head.seq);
 	}
 	if (pfs_unlikely(session->wait_rows.shown) && rows != 0)
-		show_rows(session, row, use, operation, rows, start, ticks);
+		show_rows(session, what_of_rows(arena), row, use, operation, rows, start, ticks);
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
 }
@@ -254,13 +320,13 @@ pfs_wait_rows_timed(PfsSession *session)
 	return pfs_wait_hot(session, pfs_load(&session->arena->table_wait))->timed != 0;
 }
 
-__attribute__((noinline)) void
+PFS_HOT __attribute__((noinline)) void
 pfs_wait_rows_show(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation, uint64_t rows)
 {
 	if (!pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
-	show_rows(session, row, use, operation, rows, 0, 0);
+	show_rows(session, session->rows.what, row, use, operation, rows, 0, 0);
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
 }
@@ -286,6 +352,7 @@ remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 	{
 		hot->reset = (uint32_t) (changes >> 32);
 		hot->shown = session->wait_rows.shown;
+		hot->what = what_of_rows(arena);
 		hot->changes = changes;
 	}
 	pfs_leave_recording(session);

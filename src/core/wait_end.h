@@ -21,17 +21,6 @@ extern PfsTimerStat *pfs_wait_find_total(PfsWaitTotals *totals, uint32_t wait);
 
 extern void pfs_wait_count_file(PfsSession *session, const PfsWait *wait, PfsTicks ticks, int64_t bytes);
 
-static inline __attribute__((always_inline)) void
-pfs_wait_show_as(PfsSession *session, PfsWait *wait, PfsWaitKind kind, PfsWaitObjectType type, bool easy)
-{
-	if (!pfs_enter_recording(session))
-		return;
-	pfs_seq_write_begin(&session->thread->seq);
-	pfs_wait_row_open_as(session, wait, kind, type, easy);
-	pfs_seq_write_end(&session->thread->seq);
-	pfs_leave_recording(session);
-}
-
 /* The thread's cell of a wait that ends now; NULL: the pool is full.  Inside seq. */
 static inline void *
 pfs_wait_cell_of(PfsSession *session, uint32_t wait)
@@ -133,104 +122,202 @@ pfs_wait_end_here(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_
 }
 
 /*
- * The same of a call on the session's own socket that is over now, of which all is known: good for this value of
- * arena->changes.
+ * Calls on the session's own socket, and idle time around them, are most of all waits.  What their short way needs
+ * is good for one value of arena->changes.  Nothing else of the thread waits meanwhile: neither a level nor a depth
+ * is written for a call.
  */
 typedef struct PfsSocketKnown
 {
-	uint64_t	changes;		/* 0 = nothing is known */
-	PfsTimerStat *by_name[2];	/* of its event's name, by part: read, write ... */
-	PfsTimerStat *of_socket[2]; /* ... and its own */
-	uint64_t   *bytes_by_name;
-	uint64_t   *bytes_of_socket;
+	PFS_ALIGNED uint64_t changes;	/* 0 = nothing is known */
+	uint64_t	object;			/* the socket's, as rows show it */
+	uint64_t	what[2];		/* of rows, by PfsIoPart, see pfs_wait_row_what */
+	PfsIoStat  *by_name;		/* where calls count: at their event's name ... */
+	PfsIoStat  *of_socket;		/* ... and at the socket */
+	PfsWaitCell *idle;			/* where idle time counts; NULL = not known, or it is not timed */
+	uint32_t	wait;
+	int			fd;				/* the host's */
+	uint64_t	idle_what;		/* of rows of idle time */
 } PfsSocketKnown;
 
-/* Such a call begins, rows are shown, and this one is easy. */
-static inline __attribute__((always_inline)) void
-pfs_wait_show_socket(PfsSession *session, PfsWait *wait)
+/* A call under way. */
+typedef struct PfsSocketCall
 {
-	pfs_wait_show_as(session, wait, PFS_WAIT_SOCKET, PFS_WAIT_OBJECT_SOCKET, true);
-}
+	PfsWaitRecord *record;		/* its row ... */
+	uint64_t	event_id;		/* ... with this number; 0 = it makes none */
+	PfsTicks	start;
+} PfsSocketCall;
 
-static inline __attribute__((always_inline)) void
-pfs_wait_show_idle(PfsSession *session, PfsWait *wait)
-{
-	pfs_wait_show_as(session, wait, PFS_WAIT_IDLE, PFS_WAIT_OBJECT_SOCKET, true);
-}
+/* False: it is not known, or not timed. */
+extern bool pfs_wait_know_socket(PfsSession *session, uint32_t wait, uint64_t object, PfsSocketKnown *known);
 
-/* False: it is not known. */
+/* The same of idle time. */
+extern void pfs_wait_know_idle(PfsSession *session, uint32_t wait, PfsSocketKnown *known);
+
+/* What has begun in the short way ends in the general one. */
+extern void pfs_wait_end_socket_otherwise(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io,
+										  PfsSocketCall call, int64_t bytes);
+
 static inline bool
-pfs_wait_know_socket(PfsSession *session, uint32_t wait, PfsSocketKnown *known)
+pfs_wait_is_known(const PfsSession *session, const PfsSocketKnown *known)
 {
-	const PfsWaitHot *hot = &session->hot[wait % PFS_WAITS_HOT];
-	PfsIoCell  *cell = hot->cell;
-	PfsIoStat  *socket = session->wait_rows.socket;
+	return known->changes == pfs_load_acquire(&session->arena->changes);
+}
 
-	known->changes = 0;
-	if (hot->wait != wait || cell == NULL || socket == NULL ||
-		hot->changes != session->decided || (session->wants & PFS_GATE_CALLS) == 0 || !hot->enabled)
+/* The same as pfs_enter_recording, of who has seen that no recording is under way. */
+static inline void
+pfs_enter_simply(PfsSession *session)
+{
+	session->busy = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* There is no statement, and none will be charged. */
+static inline bool
+pfs_wait_is_at_rest(const PfsSession *session)
+{
+	return session->phase == PFS_PHASE_REST && session->running == NULL && session->top == NULL;
+}
+
+/* May the short way begin?  At most one wait is around, which is not where the next row is written. */
+static inline bool
+pfs_wait_is_simple(const PfsSession *session, const PfsSocketKnown *known)
+{
+	return pfs_wait_is_known(session, known) && !session->busy && session->wait_rows.level_at_head == 0 &&
+		pfs_load(&session->thread->wait_depth) <= 1 && pfs_now_is_near();
+}
+
+/* And so may it end? */
+static inline bool
+pfs_wait_ends_simply(const PfsSession *session, const PfsSocketKnown *known)
+{
+	return pfs_wait_is_known(session, known) && pfs_wait_is_at_rest(session);
+}
+
+/* What a wait is in that is in no other one. */
+static inline PfsWaitNesting
+pfs_wait_simple_nesting(PfsSession *session)
+{
+	uint64_t	transaction = session->transaction.event_id;
+
+	return pfs_likely(pfs_wait_is_at_rest(session))
+		? (PfsWaitNesting) {transaction, transaction != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE}
+		: pfs_wait_row_nesting_busy(session);
+}
+
+/* A call begins.  False: it is not so simple, nothing was done. */
+static inline __attribute__((always_inline)) bool
+pfs_wait_begin_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, PfsSocketCall *call)
+{
+	PfsThread  *thread = session->thread;
+	const PfsWaitRows *rows = &session->wait_rows;
+	PfsWaitRecord *record = &rows->slots[rows->head].record;
+	uint64_t	id = 0;
+	PfsWaitNesting nesting;
+	PfsTicks	start;
+
+	if (pfs_unlikely(!pfs_wait_is_simple(session, known)))
 		return false;
-	for (int part = PFS_IO_READ; part <= PFS_IO_WRITE; part++)
+	start = pfs_now_near();
+	if (pfs_likely(rows->shown))
 	{
-		known->by_name[part] = &cell->stat.part[part];
-		known->of_socket[part] = &socket->part[part];
+		pfs_enter_simply(session);
+		pfs_seq_write_begin(&thread->seq);
+		if (pfs_load(&thread->wait_depth) != 0)
+			nesting = (PfsWaitNesting) {rows->slots[rows->ring].record.event_id, PFS_NESTING_WAIT};
+		else
+			nesting = pfs_wait_simple_nesting(session);
+		id = pfs_wait_row_start(thread, record, known->what[io], known->object, nesting, start);
+		pfs_store(&thread->wait_shown, rows->head);
+		pfs_seq_write_end(&thread->seq);
+		pfs_leave_recording(session);
 	}
-	known->bytes_by_name = cell->stat.bytes;
-	known->bytes_of_socket = socket->bytes;
-	known->changes = hot->changes;
+	*call = (PfsSocketCall) {record, id, start};
 	return true;
 }
 
-/* part: it reads or writes.  Most are timed, and between commands, so that no statement is charged. */
+/* The same of idle time, if it is simple; there are rows.  idle: has all that is not set here. */
 static inline __attribute__((always_inline)) void
-pfs_wait_end_socket(PfsSession *session, PfsWait *wait, const PfsSocketKnown *known, unsigned part, int64_t bytes)
+pfs_wait_begin_idle(PfsSession *session, PfsWait *idle, const PfsSocketKnown *known)
 {
 	PfsThread  *thread = session->thread;
-	PfsTicks	end,
-				ticks;
+	const PfsWaitRows *rows = &session->wait_rows;
+	PfsTicks	start = pfs_now_near();
 
-	if (pfs_unlikely(wait->start == 0 || !pfs_now_is_near() || session->phase != PFS_PHASE_REST || pfs_waiting_statement(session) != NULL))
-	{
-		pfs_wait_end(session, wait, 0, bytes);
-		return;
-	}
-	end = pfs_now_near();
-	ticks = pfs_likely(end > wait->start) ? end - wait->start : 1;
-	if (!pfs_enter_recording(session))
-		return;
+	idle->start = start;
+	idle->level = 1;
+	pfs_enter_simply(session);
 	pfs_seq_write_begin(&thread->seq);
-	pfs_timer_stat_add(known->by_name[part], ticks);
-	pfs_timer_stat_add(known->of_socket[part], ticks);
-	if (bytes > 0)
-	{
-		pfs_add(&known->bytes_by_name[part], (uint64_t) bytes);
-		pfs_add(&known->bytes_of_socket[part], (uint64_t) bytes);
-	}
-	if (wait->level != 0)
-		pfs_wait_row_close_as(session, wait, end, bytes, true);
+	idle->event_id = pfs_wait_row_start(thread, &rows->slots[rows->ring].record, known->idle_what, known->object,
+										pfs_wait_simple_nesting(session), start);
+	pfs_store(&thread->wait_shown, rows->ring);
+	pfs_store(&thread->wait_depth, 1);
 	pfs_seq_write_end(&thread->seq);
 	pfs_leave_recording(session);
 }
 
-/*
- * The end of idle time that has a row, while no statement is open.  cell: of its event name, known for the present
- * value of arena->changes.  False: it is not so simple, nothing was done.
- */
+/* A row has ended, and no switch has changed since it began. */
+static inline void
+pfs_wait_row_end_known(PfsThread *thread, PfsWaitRecord *record, PfsTicks end, int64_t bytes)
+{
+	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
+	pfs_store(&record->end, end);
+	pfs_store(&record->bytes, bytes);
+}
+
+/* The call is over, at this tick.  False: it does not end simply, nothing was done. */
 static inline __attribute__((always_inline)) bool
-pfs_wait_end_idle(PfsSession *session, const PfsWait *wait, PfsWaitCell *cell, PfsTicks end)
+pfs_wait_end_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, const PfsSocketCall *call,
+					int64_t bytes, PfsTicks end)
 {
 	PfsThread  *thread = session->thread;
-	PfsWaitRows *rows = &session->wait_rows;
+	const PfsWaitRows *rows = &session->wait_rows;
+	PfsTimerStat *by_name = &known->by_name->part[io],
+			   *of_socket = &known->of_socket->part[io];
+	PfsTicks	ticks = pfs_likely(end > call->start) ? end - call->start : 1;
+
+	if (pfs_unlikely(!pfs_wait_ends_simply(session, known)))
+		return false;
+	if (!pfs_enter_recording(session))
+		return true;
+	pfs_seq_write_begin(&thread->seq);
+	pfs_keep(by_name);
+	pfs_timer_stat_add(by_name, ticks);
+	pfs_keep(of_socket);
+	pfs_timer_stat_add(of_socket, ticks);
+	if (bytes > 0)
+	{
+		pfs_add(&known->by_name->bytes[io], (uint64_t) bytes);
+		pfs_add(&known->of_socket->bytes[io], (uint64_t) bytes);
+	}
+	/* whoever moves the head, in a signal handler, has first written there */
+	if (pfs_likely(call->record->event_id == call->event_id))
+	{
+		pfs_wait_row_end_known(thread, call->record, end, bytes);
+		if (pfs_load(&thread->wait_depth) != 0)
+			pfs_store(&thread->wait_shown, rows->ring);
+		pfs_wait_row_keep(session, thread, call->record);
+	}
+	pfs_seq_write_end(&thread->seq);
+	pfs_leave_recording(session);
+	return true;
+}
+
+/* So is idle time, which has a row, after such a call.  False: it is not so simple, nothing was done. */
+static inline __attribute__((always_inline)) bool
+pfs_wait_end_idle(PfsSession *session, const PfsWait *idle, const PfsSocketKnown *known, PfsTicks end)
+{
+	PfsThread  *thread = session->thread;
+	const PfsWaitRows *rows = &session->wait_rows;
 	PfsWaitRecord *record = &rows->slots[rows->ring].record;
 	PfsWaitRecord *head = &rows->slots[rows->head].record;
 
-	if (wait->level == 0 || rows->level_at_head != 0 || record->event_id != wait->event_id ||
-		record->end_event_id != 0 || !pfs_enter_recording(session))
+	if (idle->level == 0 || record->event_id != idle->event_id || pfs_load(&thread->wait_depth) != 1 ||
+		rows->level_at_head != 0 || !pfs_enter_recording(session))
 		return false;
 	pfs_seq_write_begin(&thread->seq);
-	pfs_timer_stat_add(&cell->stat, pfs_wait_ticks(wait->start, end));
-	pfs_wait_row_end(session, record, end, -1);
-	pfs_copy_words(head, record, offsetof(PfsWaitRecord, id));
+	pfs_timer_stat_add(&known->idle->stat, pfs_wait_ticks(idle->start, end));
+	pfs_wait_row_end_known(thread, record, end, -1);
+	pfs_copy_words(head, record, sizeof(*head));
 	pfs_store(&thread->wait_depth, 0);
 	pfs_store(&thread->wait_shown, rows->head);
 	pfs_wait_row_keep(session, thread, head);

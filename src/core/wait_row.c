@@ -50,6 +50,12 @@ pfs_wait_row_promised(PfsSession *session)
 	return (PfsWaitNesting) {transaction, transaction != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE};
 }
 
+PFS_COLD PfsWaitNesting
+pfs_wait_row_nesting_busy(PfsSession *session)
+{
+	return pfs_wait_row_nesting(session);
+}
+
 /* What is shown when a wait of this level has gone. */
 static void
 show_outer(PfsSession *session, const PfsWait *wait)
@@ -80,11 +86,12 @@ pfs_wait_row_close_slow(PfsSession *session, const PfsWait *wait, PfsTicks end, 
 }
 
 PFS_COLD void
-pfs_wait_row_whole_inside(PfsSession *session, uint32_t number, uint8_t operation, PfsWaitObjectType type,
-						  uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes)
+pfs_wait_row_whole_inside(PfsSession *session, uint64_t what, uint64_t object, PfsTicks start, PfsTicks end,
+						  int64_t bytes)
 {
-	PfsWait		wait = {.start = start,.wait = number,.operation = operation,
-		.object = {.type = (uint8_t) type,.instance = object}};
+	PfsWaitRecord record = {.what = what};
+	PfsWait		wait = {.start = start,.wait = record.wait,.operation = record.operation,
+		.object = {.type = record.kinds >> 4,.instance = object}};
 
 	pfs_wait_row_open(session, &wait);
 	if (wait.level != 0)

@@ -26,12 +26,15 @@ typedef struct PfsWaitNesting
 /* When no statement is around, while a command is worked on; may take a number for the statement that will be. */
 extern PfsWaitNesting pfs_wait_row_promised(PfsSession *session);
 
+/* As pfs_wait_row_nesting, out of line. */
+extern PfsWaitNesting pfs_wait_row_nesting_busy(PfsSession *session);
+
 /* What is not at the head; a file that was opened. */
 extern void pfs_wait_row_close_slow(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_t bytes);
 
 /* As pfs_wait_row_whole, inside another wait. */
-extern void pfs_wait_row_whole_inside(PfsSession *session, uint32_t number, uint8_t operation, PfsWaitObjectType type,
-									  uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes);
+extern void pfs_wait_row_whole_inside(PfsSession *session, uint64_t what, uint64_t object, PfsTicks start, PfsTicks end,
+									  int64_t bytes);
 
 extern void pfs_wait_row_drop(PfsSession *session, const PfsWait *wait);
 
@@ -55,31 +58,49 @@ static inline __attribute__((always_inline)) void
 pfs_wait_row_object(PfsWaitRecord *record, const PfsWaitObject *object, PfsWaitObjectType type,
 					unsigned nesting_type)
 {
-	pfs_store(&record->object, object->instance);
 	pfs_store(&record->kinds, (uint8_t) (nesting_type | (unsigned) type << 4));
-	if (pfs_unlikely(type == PFS_WAIT_OBJECT_LOCK))
+	if (pfs_likely(type != PFS_WAIT_OBJECT_LOCK))
+		pfs_store(&record->object, object->instance);
+	else
 	{
 		pfs_copy_words(record->id, object->id, sizeof(record->id));
-		pfs_store(&record->mode, object->mode);
-		pfs_store(&record->subtype, object->subtype);
+		pfs_store(&record->operation, object->mode);
 	}
 }
 
-/* Does nobody have to make way for the row of a wait that begins now, and is there room for it? */
-static inline bool
-pfs_wait_row_is_easy(const PfsSession *session)
+/* What of a record is known before its wait begins. */
+static inline uint64_t
+pfs_wait_row_what(const PfsArena *arena, uint32_t number, uint8_t operation, PfsWaitObjectType type)
 {
-	uint32_t	depth = pfs_load(&session->thread->wait_depth);
-
-	return depth == 0 || (depth < PFS_WAIT_STACK && session->wait_rows.level_at_head != depth);
+	return (PfsWaitRecord) {.epoch = pfs_load_acquire(&arena->reset_now),.wait = (uint16_t) number,
+		.operation = operation,.kinds = (uint8_t) (type << 4)}.what;
 }
 
-/*
- * kind and type: the wait's, and its object's, here for those to whom they are constants.  easy: see
- * pfs_wait_row_is_easy.
- */
-static inline __attribute__((always_inline)) void
-pfs_wait_row_open_as(PfsSession *session, PfsWait *wait, PfsWaitKind kind, PfsWaitObjectType type, bool easy)
+/* The same with what it is in. */
+static inline uint64_t
+pfs_wait_row_what_in(uint64_t what, uint64_t nesting_type)
+{
+	return what + nesting_type * (PfsWaitRecord) {.kinds = 1}.what;
+}
+
+/* Gives the number of a wait that begins, which is its row's. */
+static inline __attribute__((always_inline)) uint64_t
+pfs_wait_row_start(PfsThread *thread, PfsWaitRecord *record, uint64_t what, uint64_t object, PfsWaitNesting nesting,
+				   PfsTicks start)
+{
+	uint64_t	id = pfs_next_number(&thread->event_id);
+
+	pfs_store(&record->event_id, id);
+	pfs_store(&record->end_event_id, 0);
+	pfs_store(&record->nesting_event_id, nesting.event_id);
+	pfs_store(&record->start, start);
+	pfs_store(&record->object, object);
+	pfs_store(&record->what, pfs_wait_row_what_in(what, nesting.type));
+	return id;
+}
+
+static inline void
+pfs_wait_row_open(PfsSession *session, PfsWait *wait)
 {
 	PfsThread  *thread = session->thread;
 	PfsWaitRows *rows = &session->wait_rows;
@@ -87,7 +108,7 @@ pfs_wait_row_open_as(PfsSession *session, PfsWait *wait, PfsWaitKind kind, PfsWa
 	uint32_t	depth = pfs_load(&thread->wait_depth);
 	PfsWaitNesting nesting;
 
-	if (kind == PFS_WAIT_IDLE)
+	if (wait->kind == PFS_WAIT_IDLE)
 	{
 		/* nothing else is under way in a session that is idle: what is left was left by a jump */
 		record = &rows->slots[rows->ring].record;
@@ -97,7 +118,7 @@ pfs_wait_row_open_as(PfsSession *session, PfsWait *wait, PfsWaitKind kind, PfsWa
 	}
 	else
 	{
-		if (!easy && pfs_unlikely(depth != 0) && (rows->level_at_head == depth || depth >= PFS_WAIT_STACK) &&
+		if (pfs_unlikely(depth != 0) && (rows->level_at_head == depth || depth >= PFS_WAIT_STACK) &&
 			!pfs_wait_row_make_way(session, depth))
 			return;
 		rows->level_at_head = (uint8_t) (depth + 1);
@@ -106,22 +127,11 @@ pfs_wait_row_open_as(PfsSession *session, PfsWait *wait, PfsWaitKind kind, PfsWa
 	wait->level = (uint8_t) (depth + 1);
 	nesting = depth == 0 ? pfs_wait_row_nesting(session)
 		: (PfsWaitNesting) {rows->slots[rows->ring + depth - 1].record.event_id, PFS_NESTING_WAIT};
-	wait->event_id = pfs_next_number(&thread->event_id);
-	pfs_store(&record->event_id, wait->event_id);
-	pfs_store(&record->end_event_id, 0);
-	pfs_store(&record->nesting_event_id, nesting.event_id);
-	pfs_store(&record->start, wait->start);
-	pfs_store(&record->epoch, pfs_load_acquire(&session->arena->reset_now));
-	pfs_store(&record->wait, (uint16_t) wait->wait);
-	pfs_store(&record->operation, wait->operation);
-	pfs_wait_row_object(record, &wait->object, type, (unsigned) nesting.type);
+	wait->event_id = pfs_wait_row_start(thread, record,
+										pfs_wait_row_what(session->arena, wait->wait, wait->operation, PFS_WAIT_OBJECT_NONE),
+										0, nesting, wait->start);
+	pfs_wait_row_object(record, &wait->object, wait->object.type, (unsigned) nesting.type);
 	pfs_store(&thread->wait_depth, depth + 1);
-}
-
-static inline void
-pfs_wait_row_open(PfsSession *session, PfsWait *wait)
-{
-	pfs_wait_row_open_as(session, wait, wait->kind, wait->object.type, false);
 }
 
 static inline void
@@ -129,7 +139,8 @@ pfs_wait_row_end(PfsSession *session, PfsWaitRecord *record, PfsTicks end, int64
 {
 	pfs_store(&record->end_event_id, pfs_load(&session->thread->event_id));
 	pfs_store(&record->end, end);
-	pfs_store(&record->bytes, bytes);
+	if (pfs_likely(!pfs_wait_is_of_lock(record)))
+		pfs_store(&record->bytes, bytes);
 	pfs_store(&record->epoch, pfs_load_acquire(&session->arena->reset_now));
 }
 
@@ -150,16 +161,16 @@ pfs_wait_row_keep(PfsSession *session, PfsThread *thread, const PfsWaitRecord *r
 		pfs_history_wait(session, record);
 }
 
-/* Waits above it that never ended disappear.  socket: so it opens no file. */
+/* Waits above it that never ended disappear. */
 static inline __attribute__((always_inline)) void
-pfs_wait_row_close_as(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_t bytes, bool socket)
+pfs_wait_row_close(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_t bytes)
 {
 	PfsThread  *thread = session->thread;
 	PfsWaitRows *rows = &session->wait_rows;
 	PfsWaitRecord *record = &rows->slots[rows->head].record;
 	uint32_t	outer = (uint32_t) wait->level - 1;
 
-	if (pfs_unlikely(record->event_id != wait->event_id || (!socket && wait->operation == PFS_OPERATION_OPEN)))
+	if (pfs_unlikely(record->event_id != wait->event_id || wait->operation == PFS_OPERATION_OPEN))
 	{
 		pfs_wait_row_close_slow(session, wait, end, bytes);
 		return;
@@ -172,41 +183,23 @@ pfs_wait_row_close_as(PfsSession *session, const PfsWait *wait, PfsTicks end, in
 	pfs_wait_row_keep(session, thread, record);
 }
 
-static inline void
-pfs_wait_row_close(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_t bytes)
-{
-	pfs_wait_row_close_as(session, wait, end, bytes, false);
-}
-
-/* An event that is over when it is written. */
+/* An event that is over when it is written; of no lock. */
 static inline __attribute__((always_inline)) void
-pfs_wait_row_whole(PfsSession *session, uint32_t number, uint8_t operation, PfsWaitObjectType type,
-				   uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes)
+pfs_wait_row_whole(PfsSession *session, uint64_t what, uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes)
 {
 	PfsThread  *thread = session->thread;
 	PfsWaitRows *rows = &session->wait_rows;
 	PfsWaitRecord *record = &rows->slots[rows->head].record;
-	PfsWaitNesting nesting;
-	uint64_t	id;
 
 	if (pfs_unlikely(pfs_load(&thread->wait_depth) != 0))
 	{
-		pfs_wait_row_whole_inside(session, number, operation, type, object, start, end, bytes);
+		pfs_wait_row_whole_inside(session, what, object, start, end, bytes);
 		return;
 	}
-	nesting = pfs_wait_row_nesting(session);
-	id = pfs_next_number(&thread->event_id);
-	pfs_store(&record->event_id, id);
-	pfs_store(&record->end_event_id, id);
-	pfs_store(&record->nesting_event_id, nesting.event_id);
-	pfs_store(&record->start, start);
+	pfs_store(&record->end_event_id,
+			  pfs_wait_row_start(thread, record, what, object, pfs_wait_row_nesting(session), start));
 	pfs_store(&record->end, end);
 	pfs_store(&record->bytes, bytes);
-	pfs_store(&record->object, object);
-	pfs_store(&record->epoch, pfs_load_acquire(&session->arena->reset_now));
-	pfs_store(&record->wait, (uint16_t) number);
-	pfs_store(&record->operation, operation);
-	pfs_store(&record->kinds, (uint8_t) ((unsigned) nesting.type | (unsigned) type << 4));
 	pfs_store(&thread->wait_shown, rows->head);
 	pfs_wait_row_keep(session, thread, record);
 }

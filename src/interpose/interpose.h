@@ -68,10 +68,19 @@ typedef struct PfsCallObserver
 	bool		(*begin) (PfsCall *call);
 	void		(*end) (PfsCall *call, int64_t result);
 	void		(*received) (void);
-	/* may both be NULL; asked of recv, send and epoll_wait before begin; true: end_quickly is called instead of end and received */
-	bool		(*begin_quickly) (PfsCall *call);	/* path is not set */
-	void		(*end_quickly) (PfsCall *call, int64_t result); /* both keep errno by themselves */
+	void	   *const *own;		/* NULL, or a function of the same parameters for each of PFS_OWN_CALLS, see below */
 } PfsCallObserver;
+
+/*
+ * The first calls of imports.def, those of each command, may be made by functions of the observer's: while calls on
+ * sockets are wanted these stand in for them.  What they observe is nobody else's business, neither begin and end nor
+ * received are called; they keep errno.  They make the real call, or jump to the one that is observed in the general
+ * way, before they have done anything.
+ */
+#define PFS_OWN_CALLS (PFS_CALL_send + 1)
+
+extern void *pfs_call_real[PFS_CALLS];	/* written before the first slot of the call is patched; never changed */
+extern void *const pfs_call_observed[PFS_OWN_CALLS];
 
 /*
  * The word that a wrapper asks first: nothing is observed while (*word & mask) is 0, and for calls

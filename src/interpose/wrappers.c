@@ -38,8 +38,7 @@ nobody_received(void)
 }
 
 static const uint32_t never = 0;
-static const PfsCallObserver nobody = {.begin = nobody_begin,.end = nobody_end,.received = nobody_received,
-	.begin_quickly = nobody_begin,.end_quickly = nobody_end};
+static const PfsCallObserver nobody = {.begin = nobody_begin,.end = nobody_end,.received = nobody_received};
 
 /* Written by pfs_interpose_observe; read by every call.  There is always an observer to call. */
 static struct
@@ -51,13 +50,12 @@ static struct
 	void		(*received) (void);
 	const void *thread;			/* written once, by pfs_wrappers_own_thread */
 	int			fd;				/* that is awaited */
-	bool		(*begin_quickly) (PfsCall *call);
-	void		(*end_quickly) (PfsCall *call, int64_t result);
+	void	   *own[PFS_OWN_CALLS]; /* what stands in for these; NULL = nothing */
 	const PfsCallObserver *observer;
 	int		   *error;			/* the address of that thread's errno, which never moves */
 } PFS_ALIGNED watch = {
 	.word = &never, .value = PFS_NO_WORD, .event = &never, .received = nobody_received, .fd = -1,
-	.begin_quickly = nobody_begin, .end_quickly = nobody_end, .observer = &nobody
+	.observer = &nobody
 };
 
 PFS_HOT_DATA PfsAwaited pfs_awaited = {0};
@@ -74,9 +72,8 @@ pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, Pfs
 	pfs_store_release(&watch.mask[1], masks.sockets);
 	pfs_store_release(&watch.mask[2], masks.sockets | masks.received);
 	pfs_store_release(&watch.received, pfs_load(&watch.observer)->received);
-	observer = observer == NULL || observer->begin_quickly == NULL ? &nobody : observer;
-	pfs_store_release(&watch.end_quickly, observer->end_quickly);
-	pfs_store_release(&watch.begin_quickly, observer->begin_quickly);
+	for (int i = 0; i < PFS_OWN_CALLS; i++)
+		pfs_store_release(&watch.own[i], observer == NULL || observer->own == NULL ? NULL : observer->own[i]);
 	pfs_store_release(&watch.word, word == NULL ? &never : word);
 }
 
@@ -163,8 +160,8 @@ only_told(uint32_t word, int fd)
 #define MASK(operation, target) (PFS_OPERATION_##operation == PFS_OPERATION_RECV ? 2 \
 								 : PFS_TARGET_##target == PFS_TARGET_SOCKET ? 1 : 0)
 
-/* Is the observer asked first whether he sees it the quick way?  Those of each command. */
-#define MAY_BE_QUICK(symbol) (PFS_CALL_##symbol <= PFS_CALL_send)
+/* What the observer makes of the call himself, if he does. */
+#define OWN(symbol) (PFS_CALL_##symbol < PFS_OWN_CALLS ? watch.own[PFS_CALL_##symbol % PFS_OWN_CALLS] : NULL)
 
 /* __builtin_classify_type is 5 for every pointer. */
 #define NUMBER(value) (__builtin_classify_type(value) == 5 ? (int64_t) ((value) != 0) : (int64_t) (value))
@@ -199,21 +196,6 @@ observed_##symbol parameters \
 	return returned; \
 } \
 \
-static __attribute__((noinline, unused)) result \
-quick_##symbol parameters \
-{ \
-	PfsCall		call; \
-	result		returned; \
-\
-	call.number = PFS_CALL_##symbol; \
-	call.fd = (fd_); \
-	if (!is_own_thread() || !watch.begin_quickly(&call)) \
-		return observed_##symbol arguments; \
-	returned = REAL(result, symbol, parameters) arguments; \
-	watch.end_quickly(&call, NUMBER(returned)); \
-	return returned; \
-} \
-\
 static PFS_HOT result \
 wrapper_##symbol parameters \
 { \
@@ -232,12 +214,18 @@ wrapper_##symbol parameters \
 	} \
 	if (pfs_likely(!(word & watch.mask[MASK(operation_, target_)]))) \
 		return REAL(result, symbol, parameters) arguments; \
-	if (MAY_BE_QUICK(symbol) && (word & watch.mask[MASK(SEND, target_)])) \
-		return quick_##symbol arguments; \
+	if (OWN(symbol) != NULL && (word & watch.mask[MASK(SEND, target_)]) && is_own_thread()) \
+		return ((result (*) parameters) OWN(symbol)) arguments; \
 	return observed_##symbol arguments; \
 }
 #include "interpose/imports.def"
 #undef PFS_IMPORT
+
+void	   *const pfs_call_observed[PFS_OWN_CALLS] = {
+	[PFS_CALL_recv] = (void *) observed_recv,
+	[PFS_CALL_epoll_wait] = (void *) observed_epoll_wait,
+	[PFS_CALL_send] = (void *) observed_send,
+};
 
 void	   *const pfs_wrappers[PFS_CALLS] = {
 #define PFS_IMPORT(result, symbol, parameters, arguments, operation_, target_, fd_, path_) \

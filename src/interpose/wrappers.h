@@ -10,9 +10,6 @@
 /* The function that goes into the slot of a call. */
 extern void *const pfs_wrappers[PFS_CALLS];
 
-/* What it chains to.  Written by patch.c before the first slot of the call; never changed. */
-extern void *pfs_call_real[PFS_CALLS];
-
 /* Only calls of the thread that says this are observed; children inherit it. */
 extern void pfs_wrappers_own_thread(void);
 

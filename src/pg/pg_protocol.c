@@ -128,6 +128,19 @@ put_complete_summing(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
+/* The same of one whose answer is timed. */
+static PFS_HOT AS_IT_IS int
+put_complete_plain_timed(char type, const char *body, size_t length)
+{
+	PfsSession *session = pfs_pg_session();
+
+	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_TIMED || !pfs_pg_answer_is_near()))
+		return put_complete_any(type, body, length);
+	if (pfs_pg_end_plain(session, &session->statement[0], pfs_pg_answer_timed_near(PFS_PG_ANSWER_EXECUTE), true, true))
+		return put_complete_summing(type, body, length);
+	return server_putmessage(type, body, length);
+}
+
 /* Of an Execute in a transaction block: its statement ends in the plain way. */
 static PFS_HOT AS_IT_IS int
 put_complete(char type, const char *body, size_t length)
@@ -136,10 +149,11 @@ put_complete(char type, const char *body, size_t length)
 	PfsStatement *statement = pfs_pg_plain_top(session);
 
 	if (pfs_unlikely(statement == NULL || pfs_pg_is_idle() || !pfs_pg_command.extended || !pfs_pg_command.block ||
-					 session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED || !pfs_now_is_near() ||
 					 (statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED) ||
 					 (statement->host_query != NULL && pfs_pg_plan_is_unusual(statement))))
 		return put_complete_any(type, body, length);
+	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED || !pfs_now_is_near()))
+		return put_complete_plain_timed(type, body, length);
 	(void) pfs_answer(session, PFS_PG_ANSWER_EXECUTE);
 	if (pfs_pg_end_plain(session, statement, pfs_now_near(), true, true))
 		return put_complete_summing(type, body, length);

@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "miscadmin.h"
 #include "core/wait_end.h"
@@ -38,7 +40,15 @@ typedef struct LongWait
 } LongWait;
 
 /* Owner: this process. */
-static PFS_HOT_DATA const PfsCall *active = NULL;	/* call under way */
+static const uint32_t no_event = 0;
+
+static PFS_HOT_DATA struct
+{
+	PFS_ALIGNED const void *active; /* in the frame of the call under way; NULL = none is */
+	uint64_t   *counted;		/* its thread's counters of calls, NULL until there is room for them */
+	const volatile uint32_t *event;	/* while it has a thread: where the server stores the code of what it waits for */
+	PfsSocketCall client;		/* the call under way, if it goes the short way */
+}			calls = {.event = &no_event};
 static PfsWait call_wait;		/* its wait, if it is an event of its own */
 static LongWait lock_wait;
 static LongWait idle_wait = {.wait = {.operation = PFS_OPERATION_IDLE,.object = {.type = PFS_WAIT_OBJECT_SOCKET}}};
@@ -73,22 +83,12 @@ static PFS_HOT_DATA struct
  * Sends and receives on the client's socket that do not wait are most of all calls, and so is the wait for his next
  * command.  What they need is known after the first one, until a switch changes.
  */
-static PFS_HOT_DATA struct
-{
-	PFS_ALIGNED PfsSocketKnown known;
-	int			fd;
-	uint8		part;			/* PfsIoPart */
-	bool		timed;
-	bool		idle_timed;
-	PfsWaitCell *idle_cell;		/* NULL: not known, or not wanted */
-	PfsWait		wait;
-}			client = {.fd = NO_CLIENT};
+static PFS_HOT_DATA PfsSocketKnown client = {.fd = NO_CLIENT};
 
 /* What begin has found out, for end. */
 typedef enum Meaning
 {
 	MEANS_EVENT,				/* call_wait */
-	MEANS_CLIENT,				/* client.wait */
 	MEANS_LOCK,
 	MEANS_LWLOCK,
 	MEANS_IDLE,
@@ -229,7 +229,6 @@ typedef struct CallFacts
 {
 	uint8		effects;
 	uint8		operation;		/* PfsOperation */
-	uint8		part;			/* PfsIoPart */
 	bool		bytes;			/* its result counts bytes */
 } CallFacts;
 
@@ -358,9 +357,6 @@ meaning_of(PfsCall *call)
 StaticAssertDecl(PG_WAIT_LWLOCK < PG_WAIT_CLIENT && PG_WAIT_LOCK < PG_WAIT_CLIENT &&
 				 PG_WAIT_IO > PG_WAIT_CLIENT, "long waits are below");
 
-/* Owner: this process; its thread's counters of calls, NULL until there is room for them. */
-static uint64_t *counted_calls = NULL;
-
 static pg_noinline void
 find_counters(void)
 {
@@ -370,16 +366,16 @@ find_counters(void)
 
 	if (pfs_load(&thread->calls) == 0)
 		pfs_store_release(&thread->calls, pfs_pool_alloc(pool, bytes));
-	counted_calls = pfs_pool_at(pool, pfs_load(&thread->calls), bytes);
+	calls.counted = pfs_pool_at(pool, pfs_load(&thread->calls), bytes);
 }
 
 static inline void
 count_call(const PfsCall *call)
 {
-	if (pfs_unlikely(counted_calls == NULL))
+	if (pfs_unlikely(calls.counted == NULL))
 		find_counters();
-	if (pfs_likely(counted_calls != NULL))
-		pfs_add(&counted_calls[call->number], 1);
+	if (pfs_likely(calls.counted != NULL))
+		pfs_add(&calls.counted[call->number], 1);
 }
 
 StaticAssertDecl(PFS_CALLS <= PFS_CALL_COUNTERS, "every call has a counter");
@@ -391,7 +387,7 @@ StaticAssertDecl(PFS_CALLS <= PFS_CALL_COUNTERS, "every call has a counter");
 static inline bool
 is_inner(const PfsCall *call)
 {
-	return pfs_unlikely(active != NULL) && (const char *) call < (const char *) active;
+	return pfs_unlikely(calls.active != NULL) && (const char *) call < (const char *) calls.active;
 }
 
 /* What is to be done before a call can be looked at; false: it cannot. */
@@ -423,7 +419,7 @@ begin_other(PfsCall *call)
 		pfs_pg_fd_closing(call->fd);
 	if (meaning == MEANS_NOTHING && (effects & EFFECT_ON_FILES) == 0)
 	{
-		active = NULL;
+		calls.active = NULL;
 		return false;
 	}
 	call->observer = meaning;
@@ -434,7 +430,7 @@ static void
 forget_client(void)
 {
 	client.fd = NO_CLIENT;
-	client.idle_cell = NULL;
+	client.idle = NULL;
 }
 
 /* The call is over that was recorded as one on the client's socket. */
@@ -442,94 +438,12 @@ static pg_noinline void
 learn_client(const PfsCall *call)
 {
 	if (MyProcPort == NULL || call->fd != MyProcPort->sock || pfs_pg_fd(call->fd, false)->kind != PFS_PG_FD_CLIENT ||
-		call_wait.wait != PFS_PG_WAIT_CLIENT_SOCKET || counted_calls == NULL)
+		call_wait.wait != PFS_PG_WAIT_CLIENT_SOCKET || calls.counted == NULL)
 		return;
-	client.fd = call->fd;
-	client.idle_cell = NULL;
-	client.wait = call_wait;
-	client.wait.level = 0;
-	client.timed = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET)->timed;
-	(void) pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, &client.known);
-}
-
-/* The idle time of a session whose client is known has ended. */
-static void
-learn_idle(void)
-{
-	const PfsWaitHot *hot = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE);
-
-	client.idle_cell = hot->enabled && hot->changes == client.known.changes ? hot->cell : NULL;
-	client.idle_timed = hot->timed;
-}
-
-/* Idle time is awaited by a call: it begins, if it is not another one of the same time. */
-static pg_attribute_always_inline void
-begin_known_idle(void)
-{
-	if (idle_wait.open)
+	if (client.fd == call->fd && pfs_wait_is_known(&pfs_session, &client))
 		return;
-	idle_wait.wait.wait = PFS_PG_WAIT_IDLE;
-	idle_wait.wait.kind = PFS_WAIT_IDLE;
-	idle_wait.wait.level = 0;
-	idle_wait.last = idle_wait.wait.start = client.idle_timed ? pfs_now_near() : 0;
-	idle_wait.open = true;
-	pfs_wait_show_idle(&pfs_session, &idle_wait.wait);
-}
-
-static pg_attribute_always_inline void
-begin_known_call(const PfsCall *call)
-{
-	CallFacts	facts = call_facts[call->number];
-
-	client.part = facts.part;
-	client.wait.operation = facts.operation;
-	client.wait.level = 0;
-	client.wait.start = client.timed ? pfs_now_near() : 0;
-	if (pfs_likely(pfs_session.wait_rows.shown))
-		pfs_wait_show_socket(&pfs_session, &client.wait);
-}
-
-/*
- * Does anything stand against the quick way?  Another call or a recording is under way, something was put off or has
- * changed, other waits have to make way, the clock takes a call.
- */
-static inline bool
-hinders(void)
-{
-	return active != NULL || pfs_session.busy || pfs_pg_wait_unsettled ||
-		client.known.changes != pfs_load_acquire(&pfs_session.arena->changes) ||
-		!pfs_now_is_near() || !pfs_wait_row_is_easy(&pfs_session);
-}
-
-static inline void
-take_up(PfsCall *call, Meaning meaning)
-{
-	active = call;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	pfs_add(&counted_calls[call->number], 1);
-	call->observer = meaning;
-}
-
-/* recv and send on the client's socket, and epoll_wait, when all is known of them; else false: nothing was done. */
-static PFS_HOT bool
-begin_quickly(PfsCall *call)
-{
-	uint32		event = *(volatile uint32 *) my_wait_event_info;
-
-	if (call->fd == client.fd)
-	{
-		if (pfs_unlikely(event != 0 || hinders()))
-			return false;
-		take_up(call, MEANS_CLIENT);
-		begin_known_call(call);
-		return true;
-	}
-	if (client.idle_cell == NULL || event != WAIT_EVENT_CLIENT_READ || call->fd >= 0 || !pfs_pg_is_idle() ||
-		!pfs_session.wait_rows.shown || hinders())
-		return false;
-	take_up(call, MEANS_IDLE);
-	begin_known_idle();
-	return true;
+	client.fd = pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, call_wait.object.instance, &client)
+		? call->fd : NO_CLIENT;
 }
 
 static bool
@@ -538,10 +452,10 @@ begin(PfsCall *call)
 	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach_in_call())
 		return false;
 	(void) pfs_session_decided(&pfs_session);
-	if (pfs_unlikely((pfs_session.wants & PFS_GATE_CALLS) == 0 || active != NULL || pfs_session.busy ||
+	if (pfs_unlikely((pfs_session.wants & PFS_GATE_CALLS) == 0 || calls.active != NULL || pfs_session.busy ||
 					 missed_files) && !can_begin(call))
 		return false;
-	active = call;
+	calls.active = call;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	count_call(call);
 	if (*(volatile uint32 *) my_wait_event_info == WAIT_EVENT_CLIENT_READ && pfs_pg_is_idle() &&
@@ -559,7 +473,7 @@ begin(PfsCall *call)
 
 		if (pfs_unlikely(!hot->enabled))
 		{
-			active = NULL;
+			calls.active = NULL;
 			return false;
 		}
 		call_wait.operation = call_facts[call->number].operation;
@@ -597,15 +511,14 @@ end_other(const PfsCall *call, int64_t result)
 {
 	Meaning		meaning = (Meaning) call->observer;
 
-	if (meaning == MEANS_EVENT || meaning == MEANS_CLIENT)
+	if (meaning == MEANS_EVENT)
 	{
-		PfsWait    *wait = meaning == MEANS_CLIENT ? &client.wait : &call_wait;
-		PfsTicks	now = wait->start != 0 ? pfs_now() : 0;
+		PfsTicks	now = call_wait.start != 0 ? pfs_now() : 0;
 
 		if ((call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
 			note_file(call, result);
-		pfs_wait_end(&pfs_session, wait, now, result >= 0 && call_facts[call->number].bytes ? result : -1);
-		if (pfs_unlikely(wait->wait == PFS_PG_WAIT_CLIENT_SOCKET))
+		pfs_wait_end(&pfs_session, &call_wait, now, result >= 0 && call_facts[call->number].bytes ? result : -1);
+		if (pfs_unlikely(call_wait.wait == PFS_PG_WAIT_CLIENT_SOCKET))
 			learn_client(call);
 	}
 	else if (meaning == MEANS_LWLOCK)
@@ -630,7 +543,7 @@ static void
 end(PfsCall *call, int64_t result)
 {
 	end_other(call, result);
-	active = NULL;
+	calls.active = NULL;
 }
 
 /* The client's command is worked on; what is told of it now is its own. */
@@ -675,7 +588,7 @@ PFS_HOT void
 pfs_pg_wait_idle(PfsTicks now)
 {
 	pfs_session.promised_event = pfs_session.promised_statement = 0;
-	active = NULL;
+	calls.active = NULL;
 	pfs_session.phase = PFS_PHASE_REST;
 	idle.from = now & idle.timed;
 	pfs_awaited = idle.begins;
@@ -715,7 +628,7 @@ received_otherwise(void)
 		if (noted && idle.timed != 0)
 			idle.cell = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE)->cell;
 		else if (!noted)
-			learn_idle();
+			pfs_wait_know_idle(&pfs_session, PFS_PG_WAIT_IDLE, &client);
 	}
 	errno = saved;
 }
@@ -748,58 +661,142 @@ received(void)
 	}
 }
 
-/* The same after idle time that has a row.  False: it is not so simple. */
-static pg_attribute_always_inline bool
-received_after_idle(void)
+/* --- calls of each command, when all is known of them --- */
+
+/* Another call is under way, or something was put off. */
+static inline bool
+hinders(void)
 {
-	if (pfs_unlikely(client.idle_cell == NULL || client.known.changes != pfs_load_acquire(&pfs_session.arena->changes) ||
-					 !pfs_pg_is_idle() || pfs_awaited.noted || pfs_session.running != NULL || pfs_session.top != NULL ||
-					 !pfs_now_is_near() ||
-					 !pfs_wait_end_idle(&pfs_session, &idle_wait.wait, client.idle_cell, idle_wait.last)))
+	return calls.active != NULL || pfs_pg_wait_unsettled;
+}
+
+/* From here on it is the call under way. */
+static pg_attribute_always_inline void
+take_up(void)
+{
+	calls.active = __builtin_frame_address(0);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* A call on the client's socket, in the short way; false: not so, nothing was done. */
+static PFS_HOT pg_noinline bool
+begin_client(int fd, PfsCallNumber number, PfsIoPart io)
+{
+	if (pfs_unlikely(fd != client.fd || *calls.event != 0 || hinders()))
 		return false;
-	idle_wait.open = false;
-	pfs_pg_command.waits = false;
-	begin_command_at(pfs_now_near());
+	take_up();
+	if (pfs_unlikely(!pfs_wait_begin_socket(&pfs_session, &client, io, &calls.client)))
+	{
+		calls.active = NULL;
+		return false;
+	}
+	pfs_add(&calls.counted[number], 1);
 	return true;
 }
 
-/* What was known is not any more. */
+/* A statement's call, or a switch has changed meanwhile. */
 static pg_noinline void
-end_unknown(PfsCall *call, int64_t result)
+end_client_otherwise(PfsIoPart io, int64_t result)
 {
 	int			saved = errno;
 
-	end_other(call, result);
+	pfs_wait_end_socket_otherwise(&pfs_session, &client, io, calls.client, result);
 	errno = saved;
 }
 
-/* The end of what begin_quickly has begun. */
-static PFS_HOT void
-end_quickly(PfsCall *call, int64_t result)
+/* The present tick. */
+static PFS_HOT pg_noinline PfsTicks
+end_client(PfsIoPart io, int64_t result)
 {
-	if (call->observer == MEANS_IDLE)
-	{
-		touch_long(&idle_wait);
-		active = NULL;
-		return;
-	}
-	if (pfs_likely(client.known.changes == pfs_load_acquire(&pfs_session.arena->changes)))
-		pfs_wait_end_socket(&pfs_session, &client.wait, &client.known, client.part, result);
-	else
-		end_unknown(call, result);
-	active = NULL;
-	if (client.part == PFS_IO_READ && result > 0 && (!idle_wait.open || !received_after_idle()))
-		received();
+	PfsTicks	now = pfs_now_near();
+
+	if (pfs_unlikely(!pfs_wait_end_socket(&pfs_session, &client, io, &calls.client, result, now)))
+		end_client_otherwise(io, result);
+	calls.active = NULL;
+	return now;
 }
 
-static const PfsCallObserver observer = {begin, end, received, begin_quickly, end_quickly};
+#define CALL(of, symbol) ((__typeof__(&symbol)) of[PFS_CALL_##symbol])
+
+static PFS_HOT ssize_t
+client_send(int fd, const void *from, size_t size, int flags)
+{
+	ssize_t		result;
+
+	if (pfs_unlikely(!begin_client(fd, PFS_CALL_send, PFS_IO_WRITE)))
+		return CALL(pfs_call_observed, send) (fd, from, size, flags);
+	result = CALL(pfs_call_real, send) (fd, from, size, flags);
+	(void) end_client(PFS_IO_WRITE, result);
+	return result;
+}
+
+/* Idle time, in which this was the last call, is over. */
+static pg_attribute_always_inline bool
+end_idle(PfsTicks now)
+{
+	if (pfs_unlikely(!idle_wait.open || client.idle == NULL || !pfs_pg_is_idle() ||
+					 !pfs_wait_ends_simply(&pfs_session, &client) ||
+					 !pfs_wait_end_idle(&pfs_session, &idle_wait.wait, &client, idle_wait.last)))
+		return false;
+	idle_wait.open = false;
+	pfs_pg_command.waits = false;
+	begin_command_at(now);
+	return true;
+}
+
+/* Data that has come is his next command, most often. */
+static PFS_HOT ssize_t
+client_recv(int fd, void *to, size_t size, int flags)
+{
+	ssize_t		result;
+	PfsTicks	now;
+
+	if (pfs_unlikely(!begin_client(fd, PFS_CALL_recv, PFS_IO_READ)))
+		return CALL(pfs_call_observed, recv) (fd, to, size, flags);
+	result = CALL(pfs_call_real, recv) (fd, to, size, flags);
+	now = end_client(PFS_IO_READ, result);
+	if (result > 0 && !end_idle(now))
+		received();
+	return result;
+}
+
+/* The wait for his next command. */
+static PFS_HOT int
+client_wait(int set, struct epoll_event *events, int room, int timeout)
+{
+	int			result;
+
+	if (pfs_unlikely(client.idle == NULL || *calls.event != WAIT_EVENT_CLIENT_READ ||
+					 !pfs_pg_is_idle() || hinders() || !pfs_wait_is_simple(&pfs_session, &client)))
+		return CALL(pfs_call_observed, epoll_wait) (set, events, room, timeout);
+	take_up();
+	pfs_add(&calls.counted[PFS_CALL_epoll_wait], 1);
+	if (!idle_wait.open)		/* else it is another call of the same idle time */
+	{
+		pfs_wait_begin_idle(&pfs_session, &idle_wait.wait, &client);
+		idle_wait.open = true;
+	}
+	result = CALL(pfs_call_real, epoll_wait) (set, events, room, timeout);
+	touch_long(&idle_wait);
+	calls.active = NULL;
+	return result;
+}
+
+static void *const own_calls[PFS_OWN_CALLS] = {
+	[PFS_CALL_recv] = (void *) client_recv,
+	[PFS_CALL_epoll_wait] = (void *) client_wait,
+	[PFS_CALL_send] = (void *) client_send,
+};
+
+static const PfsCallObserver observer = {begin, end, received, own_calls};
 
 void
 pfs_pg_wait_attach(void)
 {
-	active = NULL;
+	calls.active = NULL;
+	calls.event = my_wait_event_info;
 	forget_client();
-	counted_calls = NULL;
+	calls.counted = NULL;
 	pfs_awaited = (PfsAwaited) {0};
 	lock_wait.open = idle_wait.open = lwlock_wait.open = false;
 	put_off_count = 0;
@@ -816,6 +813,7 @@ pfs_pg_wait_detach(void)
 	pfs_interpose_observe(&observer, &asked_never, (PfsCallMasks) {PFS_GATE_CALLS, PFS_GATE_CALLS, 0});
 	pfs_interpose_await(-1, PFS_NO_WORD, NULL);
 	forget_client();
+	calls.event = &no_event;
 	pfs_pg_wait_command();
 	pfs_pg_wait_settle();
 	pfs_pg_fd_forget_all();
@@ -838,7 +836,6 @@ pfs_pg_wait_install(void)
 	{
 		call_facts[i].effects = effects_of(i);
 		call_facts[i].operation = pfs_call_types[i].operation;
-		call_facts[i].part = pfs_part_of_operation[pfs_call_types[i].operation];
 		call_facts[i].bytes = pfs_call_types[i].bytes;
 	}
 	if (!PFS_BUILT_WAITS || pfs_guc_wait_timing != PFS_TIMING_AUTO)

@@ -42,11 +42,21 @@ pfs_pg_lock_object(PfsWaitObject *object)
 	{
 		.type = PFS_WAIT_OBJECT_LOCK,
 		.mode = (uint8) MyProc->waitLockMode,
-		.subtype = (uint16) (tag->locktag_type | tag->locktag_lockmethodid << 8),
-		.id = {tag->locktag_field1, tag->locktag_field2, tag->locktag_field3, tag->locktag_field4},
 		.instance = LockTagHashCode(tag)
 	};
+	memcpy(object->id, tag, sizeof(*tag));
 	return true;
+}
+
+StaticAssertDecl(sizeof(LOCKTAG) == sizeof(((PfsWaitObject *) NULL)->id), "a lock's name is its tag");
+
+static inline LOCKTAG
+tag_of(const PfsWaitObject *object)
+{
+	LOCKTAG		tag;
+
+	memcpy(&tag, object->id, sizeof(tag));
+	return tag;
 }
 
 /* --- who stands in the way --- */
@@ -173,7 +183,7 @@ count_table_lock(const PfsWaitObject *object, PfsTicks wait)
 	uint32		use;
 	uint32		row;
 
-	if ((object->subtype & 0xFF) != LOCKTAG_RELATION || object->id[1] < FirstNormalObjectId)
+	if (tag_of(object).locktag_type != LOCKTAG_RELATION || object->id[1] < FirstNormalObjectId)
 		return;
 	row = pfs_table_find(pfs_arena, &key, &use);
 	if (row != 0)
@@ -243,9 +253,11 @@ lock_object_names(const PfsWaitObject *lock, PfsHostObject *object)
 {
 	static char type[32];
 	static char rest[NAMEDATALEN + 64];
-	unsigned	locktag = lock->subtype & 0xFF;
-	LOCKMETHODID method = lock->subtype >> 8;
+	LOCKTAG		tag = tag_of(lock);
+	unsigned	locktag = tag.locktag_type;
+	LOCKMETHODID method = tag.locktag_lockmethodid;
 
+	object->instance = LockTagHashCode(&tag);
 	if (locktag > LOCKTAG_LAST_TYPE || lock->mode > MaxLockMode ||
 		(method != DEFAULT_LOCKMETHOD && method != USER_LOCKMETHOD))
 		return;
@@ -266,7 +278,7 @@ lock_object_names(const PfsWaitObject *lock, PfsHostObject *object)
 			if (locktag == LOCKTAG_PAGE)
 				snprintf(rest, sizeof(rest), "%s page %u", object->name, lock->id[2]);
 			else
-				snprintf(rest, sizeof(rest), "%s (%u,%u)", object->name, lock->id[2], lock->id[3]);
+				snprintf(rest, sizeof(rest), "%s (%u,%u)", object->name, tag.locktag_field3, tag.locktag_field4);
 			object->name = rest;
 			break;
 		case LOCKTAG_TRANSACTION:
@@ -274,8 +286,8 @@ lock_object_names(const PfsWaitObject *lock, PfsHostObject *object)
 			object->name = rest;
 			break;
 		default:
-			snprintf(rest, sizeof(rest), "%u/%u/%u/%u", lock->id[0], lock->id[1], lock->id[2],
-					 lock->id[3]);
+			snprintf(rest, sizeof(rest), "%u/%u/%u/%u", tag.locktag_field1, tag.locktag_field2,
+					 tag.locktag_field3, tag.locktag_field4);
 			object->name = rest;
 			break;
 	}

@@ -222,6 +222,64 @@ test_only_told(int pair[2], int set)
 	is_u64(seen_count, 5, "nothing is awaited: all is observed");
 }
 
+static uint32_t own_calls;
+static bool own_declines;
+
+static ssize_t
+own_recv(int fd, void *to, size_t size, int flags)
+{
+	own_calls++;
+	return ((__typeof__(&recv)) (own_declines ? pfs_call_observed : pfs_call_real)[PFS_CALL_recv])(fd, to, size, flags);
+}
+
+static ssize_t
+own_send(int fd, const void *from, size_t size, int flags)
+{
+	own_calls++;
+	return ((__typeof__(&send)) (own_declines ? pfs_call_observed : pfs_call_real)[PFS_CALL_send])(fd, from, size, flags);
+}
+
+static int
+own_wait(int set, struct epoll_event *events, int room, int timeout)
+{
+	own_calls++;
+	return ((__typeof__(&epoll_wait)) (own_declines ? pfs_call_observed : pfs_call_real)[PFS_CALL_epoll_wait])(
+		set, events, room, timeout);
+}
+
+/* Functions of the observer's stand in for the calls of each command, while those on sockets are wanted. */
+static void
+test_own_calls(int pair[2], int set)
+{
+	static void *const own[PFS_OWN_CALLS] = {[PFS_CALL_recv] = (void *) own_recv,
+		[PFS_CALL_epoll_wait] = (void *) own_wait,[PFS_CALL_send] = (void *) own_send};
+	static const PfsCallObserver observer = {.begin = watch_begin,.end = watch_end,.received = watch_received,.own = own};
+	struct epoll_event event;
+	char text[8];
+	uint32_t own_seen[4];
+	uint32_t seen_by[4];
+	bool good = true;
+
+	for (int i = 0; i < 4; i++)	/* they make the calls, decline them, are not wanted, are gone */
+	{
+		own_calls = 0;
+		own_declines = i == 1;
+		watch_start();
+		if (i < 3)
+			pfs_interpose_observe(&observer, &watch_word, (PfsCallMasks) {1, i < 2 ? 1 : 2, 0});
+		good = send(pair[0], "ab", 2, 0) == 2 && epoll_wait(set, &event, 1, 1000) == 1 &&
+			recv(pair[1], text, 8, 0) == 2 && good;
+		watch_stop();
+		own_seen[i] = own_calls;
+		seen_by[i] = seen_count;
+	}
+	ok(good, "calls are what they are, whoever makes them");
+	ok(own_seen[0] == 3 && seen_by[0] == 0, "calls that the observer makes are not seen otherwise");
+	ok(own_seen[1] == 3 && seen_by[1] == 3, "those that he hands on are");
+	ok(own_seen[2] == 1 && seen_by[2] == 0, "while sockets are not wanted only the wait for events is his");
+	ok(own_seen[3] == 0 && seen_by[3] == 3, "nothing stands in for them any more");
+}
+
 static void
 test_sockets(void)
 {
@@ -256,6 +314,7 @@ test_sockets(void)
 	is_u64(received_count, 0, "nothing is told when none has come");
 	is_u64((uint64_t) seen[0].error, EAGAIN, "the observer sees errno");
 	test_only_told(pair, set);
+	test_own_calls(pair, set);
 	CALL(epoll_wait, -1, NULL, epoll_wait(set, &event, 1, 0), 0);
 	CALL(select, -1, NULL, select(0, NULL, NULL, NULL, &no_time), 0);
 	CALL(accept, pair[0], NULL, accept(pair[0], NULL, NULL), -1);

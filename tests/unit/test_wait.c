@@ -623,6 +623,27 @@ test_idle_around(void)
 	leave_place(p);
 }
 
+/* A call on the session's socket that reads so many bytes: the short way, if it is simple.  switched: in mid-call. */
+static void
+read_socket(Place p, PfsSocketKnown *known, int64_t bytes, bool switched)
+{
+	PfsSocketCall call;
+	bool quick = pfs_wait_begin_socket(p.session, known, PFS_IO_READ, &call);
+	PfsWait wait = {0};
+
+	if (!quick)
+	{
+		wait = begin(p.session, FIXTURE_WAIT_SOCKET, FIXTURE_START);
+		wait.operation = PFS_OPERATION_RECV;
+	}
+	if (switched)
+		table_truncate(p.arena, "socket_summary_by_instance");
+	if (!quick)
+		pfs_wait_end(p.session, &wait, FIXTURE_START + 10, bytes);
+	else if (!pfs_wait_end_socket(p.session, known, PFS_IO_READ, &call, bytes, pfs_now()))
+		pfs_wait_end_socket_otherwise(p.session, known, PFS_IO_READ, call, bytes);
+}
+
 /* What is known of calls on the session's socket, and when it is void. */
 static void
 test_known_socket(void)
@@ -632,17 +653,17 @@ test_known_socket(void)
 	PfsWait wait = begin(p.session, FIXTURE_WAIT_SOCKET, FIXTURE_START);
 	const char *name = pfs_wait_instrument(p.arena, FIXTURE_WAIT_SOCKET)->name;
 
-	ok(!pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, &known), "nothing before the first one");
+	pfs_timer.kind = PFS_TIMER_CYCLE;	/* without it nothing is simple */
+	ok(!pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known), "nothing before the first one");
 	wait.operation = PFS_OPERATION_RECV;
 	p.session->thread->socket.used = 1;
 	pfs_wait_end(p.session, &wait, FIXTURE_START + 10, 7);
-	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, &known), "all after it");
+	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known), "all after it");
 	for (int i = 0; i < 2; i++)		/* a statement's, and one at rest */
 	{
 		p.session->phase = i == 0 ? PFS_PHASE_COMMAND : PFS_PHASE_REST;
-		wait = begin(p.session, FIXTURE_WAIT_SOCKET, FIXTURE_START);
-		wait.operation = PFS_OPERATION_RECV;
-		pfs_wait_end_socket(p.session, &wait, &known, PFS_IO_READ, 5);
+		is_u64(pfs_wait_ends_simply(p.session, &known), (uint64_t) i, "what may be a statement's ends in the general way");
+		read_socket(p, &known, 5, false);
 		is_u64(p.session->waits.used, 1, "the next statement's is what was in the command");
 		is_u64(p.session->waits.stat[0].count, 2, "and nothing else");
 		is_u64(global(p.arena, name, "count_star"), 2 + i, "counted by name");
@@ -656,8 +677,92 @@ test_known_socket(void)
 	wait.operation = PFS_OPERATION_RECV;
 	pfs_wait_end(p.session, &wait, FIXTURE_START + 10, 3);
 	is_u64(table_sum(p.arena, "socket_summary_by_instance", "sum_number_of_bytes_read"), 3, "from nothing");
-	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, &known) &&
+	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known) &&
 	   known.changes == p.arena->changes, "and known again");
+	ok(pfs_wait_is_simple(p.session, &known), "and simple");
+	read_socket(p, &known, 4, true);
+	is_u64(table_sum(p.arena, "socket_summary_by_instance", "sum_number_of_bytes_read"), 4,
+		   "of a call that TRUNCATE comes into, all counts after it");
+	is_u64(table_sum(p.arena, CURRENT, "end_event_id"), p.session->thread->event_id, "and its row has ended");
+	is_u64(p.session->thread->wait_depth, 0, "with nothing left");
+	pfs_timer.kind = PFS_TIMER_NANOSECOND;
+	leave_place(p);
+}
+
+/* An idle time of the session: a call before it that reads nothing, one inside that reads 5 bytes and ends it. */
+static void
+rest(Place p, PfsSocketKnown *known, bool quick)
+{
+	PfsWait idle = {.wait = FIXTURE_WAIT_IDLE, .kind = PFS_WAIT_IDLE, .operation = PFS_OPERATION_IDLE};
+	PfsWait call = {.wait = FIXTURE_WAIT_SOCKET, .operation = PFS_OPERATION_RECV};
+	PfsSocketCall short_call;
+
+	idle.object.type = call.object.type = PFS_WAIT_OBJECT_SOCKET;
+	idle.object.instance = call.object.instance = 99;
+	for (int i = 0; i < 2; i++)
+	{
+		if (quick)
+			ok(pfs_wait_begin_socket(p.session, known, PFS_IO_READ, &short_call), "it is simple");
+		else
+			pfs_wait_begin(p.session, &call, pfs_now());
+		is_u64(table_sum(p.arena, CURRENT, "event_id"), p.session->thread->event_id, "the call is current");
+		if (!quick)
+			pfs_wait_end(p.session, &call, pfs_now(), i == 0 ? -1 : 5);
+		else
+			ok(pfs_wait_end_socket(p.session, known, PFS_IO_READ, &short_call, i == 0 ? -1 : 5, pfs_now()), "to its end");
+		if (i == 0 && quick)
+			pfs_wait_begin_idle(p.session, &idle, known);
+		else if (i == 0)
+			pfs_wait_begin(p.session, &idle, pfs_now());
+		else if (quick)
+			ok(pfs_wait_end_idle(p.session, &idle, known, pfs_now()), "after it idle time ends");
+		else
+			pfs_wait_end(p.session, &idle, pfs_now(), -1);
+		is_u64(table_sum(p.arena, CURRENT, "event_id"), i == 0 ? p.session->thread->event_id : idle.event_id,
+			   "idle time is current");
+	}
+	ok(idle.start != 0 && idle.level == 1, "it is timed and shown");
+}
+
+/* The short way makes the same rows as the general one, and adds the same. */
+static void
+test_short_way(void)
+{
+	static const char *const columns[] = {"event_name", "operation", "number_of_bytes", "object_instance_begin",
+		"object_type", "nesting_event_type"};
+	PfsSizes sizes = fixture_sizes();
+	Place p;
+	PfsSocketKnown known;
+	Rows *rows;
+
+	sizes.waits_history = 6;
+	p = new_place(&sizes, true);
+	pfs_timer.kind = PFS_TIMER_CYCLE;	/* without it nothing is simple */
+	p.session->phase = PFS_PHASE_REST;
+	p.session->thread->socket.used = 1;
+	rest(p, NULL, false);
+	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known), "the socket is known");
+	pfs_wait_know_idle(p.session, FIXTURE_WAIT_IDLE, &known);
+	ok(known.idle != NULL && pfs_wait_is_simple(p.session, &known), "idle time is known");
+	rest(p, &known, true);
+	rows = rows_of(p.arena, HISTORY);
+	is_u64((uint64_t) rows->count, 6, "three waits each");
+	for (int i = 0; i < 3; i++)
+	{
+		for (size_t column = 0; column < PFS_LENGTH(columns); column++)
+			is_str(row_text(rows, i + 3, columns[column]), row_text(rows, i, columns[column]), columns[column]);
+		is_u64(row_number(rows, i + 3, "event_id"), row_number(rows, i, "event_id") + 3, "number");
+		is_u64(row_number(rows, i + 3, "end_event_id"), row_number(rows, i, "end_event_id") + 3, "last inside");
+		ok(row_number(rows, i + 3, "timer_wait") > 0, "time");
+	}
+	is_u64(row_number(rows, 4, "nesting_event_id"), row_number(rows, 5, "event_id"), "inside idle time");
+	rows_free(rows);
+	is_u64(table_sum(p.arena, "socket_summary_by_instance", "count_read"), 4, "counted by socket");
+	is_u64(table_sum(p.arena, "socket_summary_by_instance", "sum_number_of_bytes_read"), 10, "with bytes");
+	is_u64(global(p.arena, pfs_wait_instrument(p.arena, FIXTURE_WAIT_SOCKET)->name, "count_star"), 4, "by name");
+	is_u64(global(p.arena, pfs_wait_instrument(p.arena, FIXTURE_WAIT_IDLE)->name, "count_star"), 2, "and idle time");
+	is_u64(table_count(p.arena, "events_waits_history_long"), 6, "all in the long history");
+	pfs_timer.kind = PFS_TIMER_NANOSECOND;
 	leave_place(p);
 }
 
@@ -1174,6 +1279,7 @@ main(void)
 	test_rows();
 	test_idle_around();
 	test_known_socket();
+	test_short_way();
 	test_totals();
 	test_many_kinds();
 	test_bill();
