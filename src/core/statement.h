@@ -120,12 +120,11 @@ typedef struct PfsClaim
 /* Where statements of one kind were summed last: good for its epoch. */
 typedef struct PfsSumHot
 {
-	uint64_t	query_id;
+	PFS_ALIGNED uint64_t query_id;
 	uint64_t	digest;			/* with its generation */
 	uint64_t	kind;			/* class and flags, see summing.c */
 	uint64_t	epoch;
 	void	   *cell;			/* PfsDigestCell; NULL = nothing is known */
-	uint64_t	spare[3];
 } PfsSumHot;
 
 #define PFS_SUMS_HOT 16			/* power of two */

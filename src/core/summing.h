@@ -8,11 +8,12 @@
  * at the levels whose reset point is not newer than its end: cells are brought to the record's
  * epoch, not to the present one.
  *
- * Cells (of a class, of a digest, the histogram) have sequences of their own and remember the number of the
- * last record in them; thread->summed follows when all cells have it.  A reader copies the records that are
+ * A record is added to one cell, that of its digest, class and epoch (digest.h), which has a sequence of its own and
+ * remembers the number of the last record in it; thread->summed follows.  A reader copies the records that are
  * not summed, notes thread->summed, and then copies each cell under its sequence; to what it finds it adds the
  * records that are newer than both numbers.  A record that was summed when "summed" was noted is in a cell, or
- * has left it for a row by then; a later one shows in the cell's number, or in the state of the row.
+ * has left it for a row and for its class by then; a later one shows in the cell's number, or in the state of the row
+ * and in thread->moves.
  */
 #ifndef PFS_SUMMING_H
 #define PFS_SUMMING_H

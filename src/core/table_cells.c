@@ -88,7 +88,7 @@ pfs_cells_sum(PfsCellSums *sums)
 
 /* --- threads --- */
 
-/* last: the owner stands still in the middle of a move.  What it may have added of its records is left out. */
+/* in_a_move: the owner stands still in the middle of one.  What it may have added of its records is left out. */
 static void
 sum_thread(PfsThreadSums *sums, PfsThread *thread, bool in_a_move)
 {

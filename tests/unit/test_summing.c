@@ -676,6 +676,110 @@ test_anything(uint64_t seed)
 	fixture_free(w.arena);
 }
 
+/* --- more digests than a thread has cells for, in several classes, TRUNCATE in between --- */
+
+#define CLASS_TABLES (PFS_LEVELS + 2)	/* summaries by class, digests, the global histogram */
+#define KEYS 700
+
+/* What a table shows since its TRUNCATE: by class where it has classes. */
+typedef struct Model
+{
+	Totals of[CLASS_TABLES][FIXTURE_CLASSES];
+} Model;
+
+static void
+model_add(Model *model, int table, uint32_t class, PfsTicks wait)
+{
+	Totals *t = &model->of[table][class];
+
+	t->count++;
+	t->min = t->min == 0 ? wait : pfs_min(t->min, wait);
+	t->max = pfs_max(t->max, wait);
+}
+
+static int
+model_differs(PfsArena *arena, const Model *model, int threads_too)
+{
+	int wrong = 0;
+
+	for (int level = threads_too ? 0 : 1; level < PFS_LEVELS; level++)
+	{
+		Rows *rows = rows_of(arena, levels[level]);
+
+		for (uint32_t class = 0; class < FIXTURE_CLASSES; class++)
+		{
+			int row = rows_find(rows, "event_name", pfs_statement_instrument(arena, class)->name);
+			const Totals *t = &model->of[level][class];
+
+			wrong += row_number(rows, row, "count_star") != t->count ||
+				row_number(rows, row, "min_timer_wait") != t->min || row_number(rows, row, "max_timer_wait") != t->max;
+		}
+		rows_free(rows);
+	}
+	for (int table = PFS_LEVELS; table < CLASS_TABLES; table++)
+	{
+		uint64_t count = 0;
+
+		for (uint32_t class = 0; class < FIXTURE_CLASSES; class++)
+			count += model->of[table][class].count;
+		wrong += table == PFS_LEVELS ? table_sum(arena, DIGESTS, "count_star") != count
+			: table_sum(arena, HISTOGRAM, "count_bucket") != count;
+	}
+	return wrong;
+}
+
+static void
+test_many_digests(uint64_t seed)
+{
+	PfsSizes sizes = fixture_sizes();
+	PfsArena *arena;
+	PfsSession *session;
+	Model model = {0};
+	uint64_t random = seed * 104729;
+	uint64_t digests = 0;
+	int wrong = 0;
+
+	sizes.digests = 2 * KEYS;
+	sizes.pool_bytes = 4 << 20;
+	arena = fixture_arena(&sizes);
+	session = fixture_attach(arena, 0, "ada", "h1");
+	for (int n = 1; n <= FEWER(12000, 3000); n++)
+	{
+		uint64_t key = 1 + next_random(&random) % (next_random(&random) % 2 ? 8 : KEYS);
+		/* most statements are of one class, some of two */
+		uint32_t class = (uint32_t) (key + (next_random(&random) % 8 == 0)) % FIXTURE_CLASSES;
+		PfsTicks wait = 1 + next_random(&random) % 100000;
+		bool digest = next_random(&random) % 16 != 0;
+		bool scope = next_random(&random) % 16 != 0;
+
+		pfs_set_consumer(arena, PFS_CONSUMER_DIGEST, digest);
+		pfs_set_consumer(arena, PFS_CONSUMER_THREAD, scope);
+		statement(session, class, key, wait);
+		for (int table = 0; table < CLASS_TABLES; table++)
+			if ((table != PFS_LEVELS || digest) && (table >= PFS_LEVEL_GLOBAL || scope))
+				model_add(&model, table, class, wait);
+		digests += digest;
+		if (next_random(&random) % 300 == 0)
+		{
+			size_t table = next_random(&random) % SUMMARIES;
+
+			table_truncate(arena, tables[table]);
+			for (int i = 0; i < CLASS_TABLES; i++)
+				if ((emptied_by(table) & 1u << (i <= PFS_LEVELS ? i : 7)) != 0)
+					memset(model.of[i], 0, sizeof(model.of[i]));
+		}
+		if (next_random(&random) % 100 == 0)
+			wrong += model_differs(arena, &model, true);
+	}
+	is_u64((uint64_t) wrong, 0, "all tables are as the model says, with cells that come and go");
+	fixture_detach(session);
+	is_u64((uint64_t) model_differs(arena, &model, false), 0, "also when the thread has gone");
+	is_u64(loss_of(arena, PFS_LOSS_UNSTABLE_READS) + loss_of(arena, PFS_LOSS_CELLS) + loss_of(arena, PFS_LOSS_ROLL_UP),
+		   0, "nothing is lost");
+	ok(digests > 0, "%" PRIu64 " with a digest", digests);
+	fixture_free(arena);
+}
+
 /* --- a slot that is taken over --- */
 
 static jmp_buf death;
@@ -792,6 +896,8 @@ main(void)
 	test_one_tick();
 	for (uint64_t seed = 1; seed <= FEWER(8, 2); seed++)
 		test_anything(seed);
+	for (uint64_t seed = 1; seed <= 3; seed++)
+		test_many_digests(seed);
 	test_takeover(false);
 	test_takeover(true);
 	test_half_summed();
