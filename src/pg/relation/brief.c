@@ -74,10 +74,8 @@ pfs_brief_excludes_nothing(Relation table, uint32 rules)
 {
 	const List *indexes = table->rd_indexlist;
 
-	if (!table->rd_rel->relhasindex)
-		return true;
-	if (!table->rd_indexvalid)
-		return false;
+	if (pfs_unlikely(!table->rd_indexvalid))
+		return !table->rd_rel->relhasindex;
 	for (int i = 0; i < list_length(indexes); i++)
 	{
 		Oid			oid = list_nth_oid(indexes, i);

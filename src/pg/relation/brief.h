@@ -34,12 +34,12 @@ extern void pfs_brief_end(PfsRelations *relations);
 
 /* A relation that is counted and recorded, and was looked up before; else NULL. */
 static pg_attribute_always_inline PfsKnown *
-pfs_brief_ready(Relation relation)
+pfs_brief_ready(const PfsArena *arena, Relation relation)
 {
 	PfsKnown   *known = pfs_known_place(RelationGetRelid(relation));
 
 	return pfs_likely(relation->pgstat_info != NULL) && pfs_likely(known->oid == RelationGetRelid(relation)) &&
-		pfs_likely(known->watched) && pfs_likely(known->rules == pfs_load(&pfs_session.arena->objects_changed)) ? known : NULL;
+		pfs_likely(known->watched) && pfs_likely(known->rules == pfs_load(&arena->objects_changed)) ? known : NULL;
 }
 
 /* brief.c: is there nothing that may conflict with new rows and has to be looked at? */
@@ -57,11 +57,11 @@ pfs_brief_untimed(PfsKnown *known)
 }
 
 static inline Relation
-pfs_brief_index(const PfsRelations *relations, const PfsStatement *statement)
+pfs_brief_index(const PfsRelations *relations, uint32 hops)
 {
 	const PlanState *node = relations->plan;
 
-	for (uint32 hops = statement->host_hops; hops > 0; hops--)
+	for (; hops > 0; hops--)
 		node = outerPlanState(node);
 	return ((const IndexScanState *) node)->iss_RelationDesc;
 }
@@ -101,13 +101,14 @@ pfs_brief_may_begin(void)
 static pg_attribute_always_inline bool
 pfs_brief_begin_scan(PfsRelations *relations, const PfsStatement *statement)
 {
+	const PfsArena *arena = pfs_session.arena;
 	Relation	index;
 	PfsKnown   *known;
 
 	if (pfs_unlikely(!pfs_brief_may_begin()))
 		return false;
-	index = pfs_brief_index(relations, statement);
-	known = pfs_brief_ready(index);
+	index = pfs_brief_index(relations, statement->host_hops);
+	known = pfs_brief_ready(arena, index);
 	if (pfs_unlikely(known == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
 		return false;
 	pfs_known_epoch++;
@@ -120,24 +121,25 @@ pfs_brief_begin_scan(PfsRelations *relations, const PfsStatement *statement)
 static pg_attribute_always_inline bool
 pfs_brief_begin_change(PfsRelations *relations, const PfsStatement *statement)
 {
+	const PfsArena *arena = pfs_session.arena;
+	PfsBrief	brief = (PfsBrief) statement->host_brief;
+	uint32		hops = statement->host_hops;
 	Relation	table,
 				index = NULL;
 	PfsKnown   *changed,
 			   *scanned;
-	PfsCounters now;
 
-	if (pfs_unlikely(statement->host_brief <= PFS_BRIEF_SCAN) || pfs_unlikely(!pfs_brief_may_begin()))
+	if (pfs_unlikely(brief <= PFS_BRIEF_SCAN) || pfs_unlikely(!pfs_brief_may_begin()))
 		return false;
 	table = ((const ModifyTableState *) relations->plan)->resultRelInfo->ri_RelationDesc;
-	scanned = changed = pfs_brief_ready(table);
+	scanned = changed = pfs_brief_ready(arena, table);
 	if (pfs_unlikely(changed == NULL) ||
-		(pfs_likely(statement->host_brief != PFS_BRIEF_DELETE) &&
-		 pfs_unlikely(!pfs_brief_excludes_nothing(table, changed->rules))))
+		(pfs_likely(brief != PFS_BRIEF_DELETE) && pfs_unlikely(!pfs_brief_excludes_nothing(table, changed->rules))))
 		return false;
-	if (pfs_likely(statement->host_hops > 0))
+	if (pfs_likely(hops > 0))
 	{
-		index = pfs_brief_index(relations, statement);
-		scanned = pfs_brief_ready(index);
+		index = pfs_brief_index(relations, hops);
+		scanned = pfs_brief_ready(arena, index);
 	}
 	if (pfs_unlikely(scanned == NULL) || pfs_unlikely(!pfs_brief_untimed(scanned)))
 		return false;
@@ -145,12 +147,11 @@ pfs_brief_begin_change(PfsRelations *relations, const PfsStatement *statement)
 	relations->own[PFS_BRIEF_SCANNED].relation = NULL;
 	if (pfs_likely(index != NULL))
 		pfs_brief_note_scan(relations, index, scanned);
-	pfs_counters_read_table(table->pgstat_info, &now);
-	memcpy(changed->seen, now.value, sizeof(now.value));
+	pfs_counters_read_table(table->pgstat_info, (PfsCounters *) changed->seen);
 	changed->epoch = pfs_known_epoch;
 	relations->own[PFS_BRIEF_CHANGED].relation = table;
 	relations->own[PFS_BRIEF_CHANGED].known = changed;
-	pfs_brief_run(relations, (PfsBrief) statement->host_brief);
+	pfs_brief_run(relations, brief);
 	return true;
 }
 
