@@ -642,7 +642,7 @@ waits_for_commit(const PfsStatement *statement)
 	return statement->host_state > PFS_PG_EXECUTED && statement == pfs_session.top;
 }
 
-/* The untied query's statement has not ended. */
+/* The untied query's statement goes on, or there is more to say of its plan. */
 static PFS_HOT pg_noinline void
 end_untied(QueryDesc *queryDesc)
 {
@@ -672,6 +672,7 @@ static PFS_HOT pg_noinline void
 end(QueryDesc *queryDesc)
 {
 	PfsPgQuery *query = &pfs_pg_untied;
+	PfsStatement *statement;
 
 	pfs_keep(query);
 	if (pfs_unlikely(pfs_session.running != NULL) || pfs_unlikely(query->relations.estate != queryDesc->estate) ||
@@ -680,10 +681,15 @@ end(QueryDesc *queryDesc)
 		end_any(queryDesc);
 		return;
 	}
-	if (query->relations.statement != NULL)
+	statement = query->relations.statement;
+	if (statement != NULL)
 	{
-		end_untied(queryDesc);
-		return;
+		if (!waits_for_commit(statement) || pfs_unlikely(pfs_pg_plan_is_unusual(statement)))
+		{
+			end_untied(queryDesc);
+			return;
+		}
+		pfs_pg_query_part(query);
 	}
 	pfs_pg_entry.queries--;
 	query->relations.estate = NULL;
