@@ -33,7 +33,7 @@ endif
 
 upper = $(shell echo '$(1)' | tr 'a-z-' 'A-Z_')
 DISABLE_FLAGS := $(foreach class,$(DISABLE),-DPFS_DISABLE_$(call upper,$(class)))
-OUR_FLAGS = -fno-plt -std=gnu11 -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare
+OUR_FLAGS = -fno-plt -fno-tree-slp-vectorize -std=gnu11 -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare
 
 ifneq ($(SERVER_GOALS),)
 ifneq ($(filter check,$(GOALS)),)

@@ -448,8 +448,15 @@ pfs_statement_set(PfsStatement *statement, PfsCounter counter, uint64_t value)
 static inline void
 pfs_statement_count(PfsStatement *statement, PfsCounter counter, uint64_t value)
 {
-	pfs_statement_set(statement, counter,
-					  pfs_record_counter(statement->record, counter) + value);
+	PfsStatementRecord *record = statement->record;
+	uint32_t	used = record->used;
+
+	if (value == 0 || (int) counter >= PFS_COUNTERS_KEPT)
+		return;
+	if (pfs_unlikely((used & 1u << counter) != 0))
+		value += record->counter[counter];
+	pfs_store(&record->counter[counter], value);
+	pfs_store(&record->used, used | 1u << counter);
 }
 
 /* A suspended statement goes on, or goes off stage again. */

@@ -414,7 +414,77 @@ enter_untied(PfsStatement *statement, ErrorContextCallback *guard)
 	pfs_session.running = statement;
 }
 
-/* The first run of the untied query: the same with less to ask.  Its statement is the client's, and runs. */
+/* As leave_call, if nothing has happened to its statement meanwhile. */
+static pg_attribute_always_inline bool
+is_on_stage(const PfsPgQuery *query, const PfsStatement *statement)
+{
+	return pfs_likely(query->relations.statement == statement) && pfs_likely(pfs_session.running == statement);
+}
+
+static pg_attribute_always_inline void
+leave_untied(PfsStatement *statement, const ErrorContextCallback *guard)
+{
+	pfs_pg_error_unguard(guard);
+	statement->host_in_call = false;
+	pfs_session.running = NULL;
+}
+
+/* Nothing has changed yet: it goes the way of all others. */
+static pg_noinline void
+run_first(PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	pfs_pg_untied_fresh = NULL;
+	run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
+}
+
+/* Its rows are shown, or its call was not brief to the end, has ended its statement, or left others on stage. */
+static pg_noinline void
+run_over(const QueryDesc *queryDesc, PfsStatement *statement, const ErrorContextCallback *guard)
+{
+	PfsPgQuery *query = &pfs_pg_untied;
+
+	pfs_brief_end(&query->relations);
+	if (leave_call(query, statement, guard, true))
+		note_rows(statement, queryDesc);
+}
+
+/* Most often it is the first run of the untied query: its statement is the client's, and runs. */
+static pg_attribute_always_inline bool
+is_first(const QueryDesc *queryDesc)
+{
+	return pfs_likely(pfs_pg_untied_fresh == queryDesc->estate) && pfs_likely(pfs_session.running == NULL) &&
+		pfs_likely(pfs_pg_protocol_stands());
+}
+
+static PFS_HOT pg_noinline void
+run_change(PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	PfsPgQuery *query = &pfs_pg_untied;
+	PfsStatement *statement;
+	ErrorContextCallback guard;
+
+	pfs_keep(query);
+	statement = query->relations.statement;
+	if (pfs_unlikely(!pfs_brief_begin_change(&query->relations, statement)))
+	{
+		run_first(PFS_EXECUTOR_RUN_ARGUMENTS);
+		return;
+	}
+	pfs_pg_untied_fresh = NULL;
+	pfs_pg_protocol_step_aside();
+	enter_untied(statement, &guard);
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	pfs_pg_protocol_return();
+	if (pfs_unlikely(!is_on_stage(query, statement)) || pfs_unlikely(!pfs_brief_end_change(&query->relations, statement, false)))
+	{
+		run_over(queryDesc, statement, &guard);
+		return;
+	}
+	leave_untied(statement, &guard);
+	note_rows(statement, queryDesc);
+}
+
+/* The same of one that only reads: the parameters stay where they are. */
 static PFS_HOT pg_noinline void
 run(PFS_EXECUTOR_RUN_PARAMETERS)
 {
@@ -422,23 +492,35 @@ run(PFS_EXECUTOR_RUN_PARAMETERS)
 	PfsStatement *statement;
 	ErrorContextCallback guard;
 
-	if (pfs_unlikely(pfs_pg_untied_fresh != queryDesc->estate || pfs_session.running != NULL) ||
-		pfs_unlikely(!pfs_pg_protocol_aside()))
+	pfs_keep(query);
+	if (pfs_unlikely(!is_first(queryDesc)))
 	{
-		pfs_pg_untied_fresh = NULL;
-		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
+		run_first(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
 	}
-	pfs_keep(query);
 	statement = query->relations.statement;
+	if (statement->host_brief != PFS_BRIEF_SCAN)
+	{
+		run_change(PFS_EXECUTOR_RUN_ARGUMENTS);
+		return;
+	}
+	if (pfs_unlikely(!pfs_brief_begin_scan(&query->relations, statement)))
+	{
+		run_first(PFS_EXECUTOR_RUN_ARGUMENTS);
+		return;
+	}
 	pfs_pg_untied_fresh = NULL;
+	pfs_pg_protocol_step_aside();
 	enter_untied(statement, &guard);
-	pfs_brief_begin_first(&query->relations, statement);
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	pfs_pg_protocol_return();
-	pfs_brief_end(&query->relations);
-	if (pfs_likely(leave_call(query, statement, &guard, true)))
-		note_rows(statement, queryDesc);
+	if (pfs_unlikely(!is_on_stage(query, statement)) || pfs_unlikely(!pfs_brief_end_scan(&query->relations, statement, false)))
+	{
+		run_over(queryDesc, statement, &guard);
+		return;
+	}
+	leave_untied(statement, &guard);
+	note_rows(statement, queryDesc);
 }
 
 static PFS_PG_ENTRY void
@@ -524,7 +606,7 @@ bill_worker(const PlannedStmt *plan)
 }
 
 /* Of a query that is known, with its statement if it still has one. */
-static pg_attribute_always_inline void
+static inline void
 end_known(QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *statement)
 {
 	uint64		id = 0;
@@ -553,17 +635,36 @@ end_any(QueryDesc *queryDesc)
 		pfs_pg_entry.ExecutorEnd(queryDesc);
 }
 
-static PFS_HOT pg_noinline void
-end_untied(QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *statement)
-{
-	end_known(queryDesc, query, statement);
-}
-
 /* Was the client told that its command is complete, so that nothing is left to be done but the commit? */
 static inline bool
 waits_for_commit(const PfsStatement *statement)
 {
 	return statement->host_state > PFS_PG_EXECUTED && statement == pfs_session.top;
+}
+
+/* The untied query's statement goes on, or there is more to say of its plan. */
+static PFS_HOT pg_noinline void
+end_untied(QueryDesc *queryDesc)
+{
+	PfsPgQuery *query = &pfs_pg_untied;
+	PfsStatement *statement;
+	uint64		id;
+
+	pfs_keep(query);
+	statement = query->relations.statement;
+	id = statement->record->statement_id;
+	pfs_pg_plan_end(query, statement);
+	pfs_pg_query_part(query);
+	pfs_pg_entry.queries--;
+	query->relations.estate = NULL;
+	if (waits_for_commit(statement))
+		pfs_pg_entry.ExecutorEnd(queryDesc);
+	else
+	{
+		pfs_pg_entry.ExecutorEnd(queryDesc);
+		if (pfs_likely(pfs_pg_is_still(statement, id)))
+			pfs_pg_executed(statement);
+	}
 }
 
 /* Most often the statement has ended, when the client was told so, or will do so with its transaction. */
@@ -574,8 +675,8 @@ end(QueryDesc *queryDesc)
 	PfsStatement *statement;
 
 	pfs_keep(query);
-	if (pfs_unlikely(pfs_session.running != NULL || query->relations.estate != queryDesc->estate ||
-					 query->relations.runs))
+	if (pfs_unlikely(pfs_session.running != NULL) || pfs_unlikely(query->relations.estate != queryDesc->estate) ||
+		pfs_unlikely(query->relations.runs))
 	{
 		end_any(queryDesc);
 		return;
@@ -583,12 +684,11 @@ end(QueryDesc *queryDesc)
 	statement = query->relations.statement;
 	if (statement != NULL)
 	{
-		if (!waits_for_commit(statement))
+		if (!waits_for_commit(statement) || pfs_unlikely(pfs_pg_plan_is_unusual(statement)))
 		{
-			end_untied(queryDesc, query, statement);
+			end_untied(queryDesc);
 			return;
 		}
-		pfs_pg_plan_end(query, statement);
 		pfs_pg_query_part(query);
 	}
 	pfs_pg_entry.queries--;

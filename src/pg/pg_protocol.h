@@ -14,13 +14,27 @@ extern PQcommMethods pfs_pg_our_methods;
 /* Our table was taken out, because nothing is wanted. */
 extern bool pfs_pg_protocol_is_out;
 
-/* The executor is about to run: rows need not pass us.  False: another table stands there. */
+/* Does our table stand where the server takes it from? */
+static inline bool
+pfs_pg_protocol_stands(void)
+{
+	return *pfs_pg_server.methods == &pfs_pg_our_methods;
+}
+
+/* The executor is about to run: rows need not pass us.  Ours stands there. */
+static inline void
+pfs_pg_protocol_step_aside(void)
+{
+	*pfs_pg_server.methods = pfs_pg_server_methods;
+}
+
+/* False: another table stands there. */
 static inline bool
 pfs_pg_protocol_aside(void)
 {
-	if (pfs_unlikely(*pfs_pg_server.methods != &pfs_pg_our_methods))
+	if (pfs_unlikely(!pfs_pg_protocol_stands()))
 		return false;
-	*pfs_pg_server.methods = pfs_pg_server_methods;
+	pfs_pg_protocol_step_aside();
 	return true;
 }
 

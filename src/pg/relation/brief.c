@@ -1,6 +1,6 @@
 /*
  * brief.c
- *		Which plans may have brief calls, and those of them that change a table, see brief.h.
+ *		Which plans may have brief calls, see brief.h.
  */
 #include "postgres.h"
 
@@ -68,16 +68,14 @@ pfs_brief_plan(const PlannedStmt *stmt, uint8 *hops)
 
 /* --- a call begins --- */
 
-/* Is there nothing that may conflict with new rows and has to be looked at?  As begin_conflicts in nodes.c. */
-static inline bool
-has_no_exclusions(Relation table, uint32 rules)
+/* As begin_conflicts in nodes.c. */
+PFS_HOT pg_noinline bool
+pfs_brief_excludes_nothing(Relation table, uint32 rules)
 {
 	const List *indexes = table->rd_indexlist;
 
-	if (!table->rd_rel->relhasindex)
-		return true;
-	if (!table->rd_indexvalid)
-		return false;
+	if (pfs_unlikely(!table->rd_indexvalid))
+		return !table->rd_rel->relhasindex;
 	for (int i = 0; i < list_length(indexes); i++)
 	{
 		Oid			oid = list_nth_oid(indexes, i);
@@ -89,77 +87,24 @@ has_no_exclusions(Relation table, uint32 rules)
 	return true;
 }
 
-/* Its rows are found by an index, or (no hops) come from the client. */
-static inline bool
-begin_change(PfsRelations *relations, const PfsStatement *statement)
-{
-	Relation	table = ((const ModifyTableState *) relations->plan)->resultRelInfo->ri_RelationDesc;
-	Relation	index = statement->host_hops > 0 ? pfs_brief_index(relations, statement) : NULL;
-	PfsKnown   *changed = pfs_brief_ready(table);
-	PfsKnown   *scanned = index != NULL ? pfs_brief_ready(index) : changed;
-	PfsCounters now;
-
-	if (changed == NULL || scanned == NULL ||
-		(statement->host_brief != PFS_BRIEF_DELETE && !has_no_exclusions(table, changed->rules)) ||
-		!pfs_brief_untimed(scanned))
-		return false;
-	pfs_known_epoch++;
-	relations->own[PFS_BRIEF_SCANNED].relation = NULL;
-	if (index != NULL)
-		pfs_brief_note_scan(relations, index, scanned);
-	pfs_counters_read_table(table->pgstat_info, &now);
-	memcpy(changed->seen, now.value, sizeof(now.value));
-	changed->epoch = pfs_known_epoch;
-	relations->own[PFS_BRIEF_CHANGED].relation = table;
-	relations->own[PFS_BRIEF_CHANGED].known = changed;
-	pfs_brief_run(relations, statement->host_brief);
-	return true;
-}
-
 PFS_HOT pg_noinline void
-pfs_brief_begin_other(PfsRelations *relations, const PfsStatement *statement)
+pfs_brief_begin(PfsRelations *relations, const PfsStatement *statement)
 {
-	if (statement->host_brief <= PFS_BRIEF_SCAN || !pfs_brief_may_begin() || !begin_change(relations, statement))
+	if (relations->nothing != 0 ||
+		(statement->host_brief == PFS_BRIEF_SCAN ? !pfs_brief_begin_scan(relations, statement)
+		 : !pfs_brief_begin_change(relations, statement)))
 		pfs_relations_begin(relations);
 }
 
 /* --- a call ends --- */
 
-/* As pfs_part_take, of the table, if nothing but this has happened to it.  False: nothing was done. */
-static inline bool
-take_change(const PfsPart *part, PfsTableOperation operation)
-{
-	PfsKnown   *known = part->known;
-	const PgStat_TableStatus *status = part->relation->pgstat_info;
-	PfsCounters now;
-	int64		rows;
-
-	if (status == NULL)
-		return false;
-	pfs_counters_read_table(status, &now);
-	rows = (int64) (now.value[operation] - known->seen[operation]);
-	if (rows == 0)
-		return memcmp(now.value, known->seen, sizeof(now.value)) == 0;
-	now.value[operation] = known->seen[operation];
-	if (rows < 0 || memcmp(now.value, known->seen, sizeof(now.value)) != 0 || !pfs_wait_rows_known(&pfs_session) ||
-		!pfs_wait_rows_quickly(&pfs_session, known->cell, known->row, known->use, operation, (uint64) rows))
-		return false;
-	if (pfs_unlikely(pfs_session.rows.shown))
-		pfs_wait_rows_show(&pfs_session, known->row, known->use, operation, (uint64) rows);
-	known->seen[operation] += (uint64) rows;
-	return true;
-}
-
 PFS_HOT pg_noinline void
-pfs_brief_end_other(PfsRelations *relations)
+pfs_brief_end(PfsRelations *relations)
 {
-	const PfsPart *part = relations->own;
+	PfsStatement *statement = relations->statement;
 
-	if (pfs_likely(relations->brief > PFS_BRIEF_SCAN && pfs_relations_running == relations) &&
-		(part[PFS_BRIEF_SCANNED].relation == NULL ||
-		 pfs_brief_take_scan(&part[PFS_BRIEF_SCANNED], relations->statement)) &&
-		take_change(&part[PFS_BRIEF_CHANGED], (PfsTableOperation) (relations->brief - PFS_BRIEF_SCAN)))
-		pfs_brief_leave(relations);
-	else
+	if (statement == NULL || relations->brief == PFS_BRIEF_NOT ||
+		(relations->brief == PFS_BRIEF_SCAN ? !pfs_brief_end_scan(relations, statement, true)
+		 : !pfs_brief_end_change(relations, statement, true)))
 		pfs_relations_end(relations);
 }

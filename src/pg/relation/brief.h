@@ -26,21 +26,24 @@ typedef enum PfsBrief
 #define PFS_BRIEF_SCANNED 0
 #define PFS_BRIEF_CHANGED 1
 
-/* brief.c: the short way of one that changes a table, else the general one. */
-extern void pfs_brief_begin_other(PfsRelations *relations, const PfsStatement *statement);
-extern void pfs_brief_end_other(PfsRelations *relations);
+/* brief.c: the short way, else the general one, of any query's call; its rows may be shown. */
+extern void pfs_brief_begin(PfsRelations *relations, const PfsStatement *statement);
+extern void pfs_brief_end(PfsRelations *relations);
 
 /* --- a call begins --- */
 
 /* A relation that is counted and recorded, and was looked up before; else NULL. */
-static inline PfsKnown *
-pfs_brief_ready(Relation relation)
+static pg_attribute_always_inline PfsKnown *
+pfs_brief_ready(const PfsArena *arena, Relation relation)
 {
 	PfsKnown   *known = pfs_known_place(RelationGetRelid(relation));
 
-	return pfs_likely(relation->pgstat_info != NULL && known->oid == RelationGetRelid(relation) && known->watched &&
-					  known->rules == pfs_load(&pfs_arena->objects_changed)) ? known : NULL;
+	return pfs_likely(relation->pgstat_info != NULL) && pfs_likely(known->oid == RelationGetRelid(relation)) &&
+		pfs_likely(known->watched) && pfs_likely(known->rules == pfs_load(&arena->objects_changed)) ? known : NULL;
 }
+
+/* brief.c: is there nothing that may conflict with new rows and has to be looked at? */
+extern bool pfs_brief_excludes_nothing(Relation table, uint32 rules);
 
 /* Is this execution not timed?  As pfs_times_decide. */
 static inline bool
@@ -54,11 +57,11 @@ pfs_brief_untimed(PfsKnown *known)
 }
 
 static inline Relation
-pfs_brief_index(const PfsRelations *relations, const PfsStatement *statement)
+pfs_brief_index(const PfsRelations *relations, uint32 hops)
 {
 	const PlanState *node = relations->plan;
 
-	for (uint32 hops = statement->host_hops; hops > 0; hops--)
+	for (; hops > 0; hops--)
 		node = outerPlanState(node);
 	return ((const IndexScanState *) node)->iss_RelationDesc;
 }
@@ -87,12 +90,25 @@ pfs_brief_run(PfsRelations *relations, PfsBrief brief)
 	pfs_relations_running = relations;
 }
 
+/* It is the outermost one; that rows are counted as they were last says, too, that they are wanted. */
+static inline bool
+pfs_brief_may_begin(void)
+{
+	return pfs_likely(pfs_relations_running == NULL) && pfs_likely(pfs_wait_rows_known(&pfs_session));
+}
+
+/* As pfs_relations_begin, of the query's first call, which is PFS_BRIEF_SCAN.  False: nothing was done. */
 static pg_attribute_always_inline bool
 pfs_brief_begin_scan(PfsRelations *relations, const PfsStatement *statement)
 {
-	Relation	index = pfs_brief_index(relations, statement);
-	PfsKnown   *known = pfs_brief_ready(index);
+	const PfsArena *arena = pfs_session.arena;
+	Relation	index;
+	PfsKnown   *known;
 
+	if (pfs_unlikely(!pfs_brief_may_begin()))
+		return false;
+	index = pfs_brief_index(relations, statement->host_hops);
+	known = pfs_brief_ready(arena, index);
 	if (pfs_unlikely(known == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
 		return false;
 	pfs_known_epoch++;
@@ -101,36 +117,61 @@ pfs_brief_begin_scan(PfsRelations *relations, const PfsStatement *statement)
 	return true;
 }
 
-/* It is the outermost one; that rows are counted as they were last says, too, that they are wanted. */
-static inline bool
-pfs_brief_may_begin(void)
+/* The same of one that changes a table; its rows are found by an index, or (no hops) come from the client. */
+static pg_attribute_always_inline bool
+pfs_brief_begin_change(PfsRelations *relations, const PfsStatement *statement)
 {
-	return pfs_relations_running == NULL && pfs_wait_rows_known(&pfs_session);
-}
+	const PfsArena *arena = pfs_session.arena;
+	PfsBrief	brief = (PfsBrief) statement->host_brief;
+	uint32		hops = statement->host_hops;
+	Relation	table,
+				index = NULL;
+	PfsKnown   *changed,
+			   *scanned;
 
-/* As pfs_relations_begin, of the query's first call. */
-static pg_attribute_always_inline void
-pfs_brief_begin_first(PfsRelations *relations, const PfsStatement *statement)
-{
-	if (pfs_unlikely(statement->host_brief != PFS_BRIEF_SCAN || !pfs_brief_may_begin()) ||
-		pfs_unlikely(!pfs_brief_begin_scan(relations, statement)))
-		pfs_brief_begin_other(relations, statement);
-}
-
-static pg_attribute_always_inline void
-pfs_brief_begin(PfsRelations *relations, const PfsStatement *statement)
-{
-	if (pfs_unlikely(relations->nothing != 0))
-		pfs_relations_begin(relations);
-	else
-		pfs_brief_begin_first(relations, statement);
+	if (pfs_unlikely(brief <= PFS_BRIEF_SCAN) || pfs_unlikely(!pfs_brief_may_begin()))
+		return false;
+	table = ((const ModifyTableState *) relations->plan)->resultRelInfo->ri_RelationDesc;
+	scanned = changed = pfs_brief_ready(arena, table);
+	if (pfs_unlikely(changed == NULL) ||
+		(pfs_likely(brief != PFS_BRIEF_DELETE) && pfs_unlikely(!pfs_brief_excludes_nothing(table, changed->rules))))
+		return false;
+	if (pfs_likely(hops > 0))
+	{
+		index = pfs_brief_index(relations, hops);
+		scanned = pfs_brief_ready(arena, index);
+	}
+	if (pfs_unlikely(scanned == NULL) || pfs_unlikely(!pfs_brief_untimed(scanned)))
+		return false;
+	pfs_known_epoch++;
+	relations->own[PFS_BRIEF_SCANNED].relation = NULL;
+	if (pfs_likely(index != NULL))
+		pfs_brief_note_scan(relations, index, scanned);
+	pfs_counters_read_table(table->pgstat_info, (PfsCounters *) changed->seen);
+	changed->epoch = pfs_known_epoch;
+	relations->own[PFS_BRIEF_CHANGED].relation = table;
+	relations->own[PFS_BRIEF_CHANGED].known = changed;
+	pfs_brief_run(relations, brief);
+	return true;
 }
 
 /* --- a call ends --- */
 
+/* shows: where each event makes a row, this one may, too.  False: it was not counted. */
+static pg_attribute_always_inline bool
+pfs_brief_counts(const PfsKnown *known, PfsTableOperation operation, uint64 rows, bool shows)
+{
+	if (pfs_unlikely(!pfs_wait_rows_known(&pfs_session)) || (!shows && pfs_unlikely(pfs_session.rows.shown)) ||
+		pfs_unlikely(!pfs_wait_rows_quickly(&pfs_session, known->cell, known->row, known->use, operation, rows)))
+		return false;
+	if (shows && pfs_session.rows.shown)
+		pfs_wait_rows_show(&pfs_session, known->row, known->use, operation, rows);
+	return true;
+}
+
 /* As pfs_part_take, of a scan.  False: nothing was done. */
 static pg_attribute_always_inline bool
-pfs_brief_take_scan(const PfsPart *part, PfsStatement *statement)
+pfs_brief_take_scan(const PfsPart *part, PfsStatement *statement, bool shows)
 {
 	PfsKnown   *known = part->known;
 	const PgStat_TableStatus *status = part->relation->pgstat_info;
@@ -143,12 +184,8 @@ pfs_brief_take_scan(const PfsPart *part, PfsStatement *statement)
 	rows = (int64) (fetched - known->seen[PFS_INDEX_FETCHED]);
 	if (pfs_likely(rows > 0))
 	{
-		if (pfs_unlikely(statement == NULL || !pfs_wait_rows_known(&pfs_session) ||
-						 !pfs_wait_rows_quickly(&pfs_session, known->cell, known->row, known->use, PFS_TABLE_FETCH,
-												(uint64) rows)))
+		if (pfs_unlikely(!pfs_brief_counts(known, PFS_TABLE_FETCH, (uint64) rows, shows)))
 			return false;
-		if (pfs_unlikely(pfs_session.rows.shown))
-			pfs_wait_rows_show(&pfs_session, known->row, known->use, PFS_TABLE_FETCH, (uint64) rows);
 		pfs_statement_count(statement, PFS_COUNTER_ROWS_EXAMINED, (uint64) rows);
 	}
 	else if (pfs_unlikely(rows < 0))
@@ -157,22 +194,70 @@ pfs_brief_take_scan(const PfsPart *part, PfsStatement *statement)
 	return true;
 }
 
-static inline void
+/* The same of the table, if nothing but this has happened to it. */
+static pg_attribute_always_inline bool
+pfs_brief_take_change(const PfsPart *part, PfsTableOperation operation, bool shows)
+{
+	PfsKnown   *known = part->known;
+	const PgStat_TableStatus *status = part->relation->pgstat_info;
+	PfsCounters now;
+	uint64		after;
+	int64		rows;
+
+	if (pfs_unlikely(status == NULL))
+		return false;
+	pfs_counters_read_table(status, &now);
+	after = now.value[operation];
+	now.value[operation] = known->seen[operation];
+	if (pfs_unlikely(memcmp(now.value, known->seen, sizeof(now.value)) != 0))
+		return false;
+	rows = (int64) (after - known->seen[operation]);
+	if (pfs_unlikely(rows == 0))
+		return true;
+	if (pfs_unlikely(rows < 0) || pfs_unlikely(!pfs_brief_counts(known, operation, (uint64) rows, shows)))
+		return false;
+	known->seen[operation] = after;
+	return true;
+}
+
+/* Was it brief until now, and is it still the outermost one? */
+static pg_attribute_always_inline bool
+pfs_brief_is_last(const PfsRelations *relations)
+{
+	return pfs_likely(relations->brief != PFS_BRIEF_NOT) && pfs_likely(pfs_relations_running == relations);
+}
+
+static pg_attribute_always_inline void
 pfs_brief_leave(PfsRelations *relations)
 {
 	relations->runs = false;
 	pfs_relations_running = NULL;
 }
 
-/* As pfs_relations_end. */
-static pg_attribute_always_inline void
-pfs_brief_end(PfsRelations *relations)
+/* As pfs_relations_end, of a call that began so and has this statement.  False: that has to do it, or the rest of it. */
+static pg_attribute_always_inline bool
+pfs_brief_end_scan(PfsRelations *relations, PfsStatement *statement, bool shows)
 {
-	if (pfs_likely(relations->brief == PFS_BRIEF_SCAN && pfs_relations_running == relations) &&
-		pfs_likely(pfs_brief_take_scan(&relations->own[PFS_BRIEF_SCANNED], relations->statement)))
-		pfs_brief_leave(relations);
-	else
-		pfs_brief_end_other(relations);
+	if (pfs_unlikely(!pfs_brief_is_last(relations)) ||
+		pfs_unlikely(!pfs_brief_take_scan(&relations->own[PFS_BRIEF_SCANNED], statement, shows)))
+		return false;
+	pfs_brief_leave(relations);
+	return true;
+}
+
+static pg_attribute_always_inline bool
+pfs_brief_end_change(PfsRelations *relations, PfsStatement *statement, bool shows)
+{
+	const PfsPart *part = relations->own;
+
+	if (pfs_unlikely(!pfs_brief_is_last(relations)) ||
+		(pfs_likely(part[PFS_BRIEF_SCANNED].relation != NULL) &&
+		 pfs_unlikely(!pfs_brief_take_scan(&part[PFS_BRIEF_SCANNED], statement, shows))) ||
+		pfs_unlikely(!pfs_brief_take_change(&part[PFS_BRIEF_CHANGED],
+											(PfsTableOperation) (relations->brief - PFS_BRIEF_SCAN), shows)))
+		return false;
+	pfs_brief_leave(relations);
+	return true;
 }
 
 #endif							/* PFS_PG_BRIEF_H */
