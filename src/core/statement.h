@@ -80,6 +80,7 @@ typedef struct PfsStatement
 	uint64_t	host_base;		/* what the host's counters showed when it began */
 	PfsWaitTotals waits;		/* of a free one: none */
 	uint64_t	cpu;			/* nanoseconds, see turn_cpu; 0: consumer is off */
+	uint64_t	paused_cpu;		/* the same when it paused */
 	uint64_t	host_broken_rows;
 	PfsStatementRecord own_record;
 } PfsStatement;
@@ -455,6 +456,9 @@ pfs_statement_count(PfsStatement *statement, PfsCounter counter, uint64_t value)
 /* A suspended statement goes on, or goes off stage again. */
 extern void pfs_statement_resume(PfsStatement *statement, PfsTicks now);
 extern void pfs_statement_pause(PfsStatement *statement, PfsTicks now);
+
+/* It has not gone on: what has happened since it paused was not its own. */
+extern void pfs_statement_not_resumed(PfsStatement *statement);
 
 /* Ends the statement.  It ran until then, or if it does not run until it paused: returns when that was. */
 extern PfsTicks pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end);

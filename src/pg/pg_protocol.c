@@ -25,37 +25,17 @@ static PFS_HOT_DATA int (*server_putmessage) (char type, const char *body, size_
 /* All functions that send have the same parameters, so that they are handed on as they stand. */
 #define AS_IT_IS __attribute__((noinline, noclone))
 
-/* Is the client's next message a Sync, and here already?  Nothing is waited for. */
-static bool
-sync_is_waiting(void)
-{
-	int			type;
-
-	if (!(pfs_pg_server.buffered() > 0) || pfs_pg_server.is_reading())
-		return false;
-	pfs_pg_server.begin_reading();
-	type = pfs_pg_server.peek();
-	pfs_pg_server.end_reading();
-	return type == 'S';
-}
-
 /*
  * Under the extended protocol an implicit transaction commits at the Sync message: the statement waits for it.  A
  * query that has not ended is inside of it.
  */
-static PFS_HOT pg_noinline bool
-waits_for_commit(PfsStatement *statement)
+static inline bool
+waits_for_commit(const PfsStatement *statement)
 {
-	if (statement->host_query == NULL && !pfs_pg_server.in_transaction())
-		return false;
-	pfs_pg_move(statement, sync_is_waiting() ? PFS_PG_COMMITTING : PFS_PG_COMPLETE, 0);
-	return true;
+	return statement->host_query != NULL || pfs_pg_server.in_transaction();
 }
 
-/*
- * What was executed last is complete.  If it waits for its commit, and the Sync has arrived already, time goes on
- * until then.  now: 0 = not known.
- */
+/* What was executed last is complete.  now: 0 = not known. */
 static pg_attribute_always_inline void
 command_complete(bool extended, PfsTicks now)
 {
@@ -66,9 +46,11 @@ command_complete(bool extended, PfsTicks now)
 		return;
 	if (statement->host_query != NULL)
 		pfs_pg_plan_end(statement->host_query, statement);
-	if (extended && !pfs_likely(pfs_pg_command.block) && waits_for_commit(statement))
-		return;
-	pfs_pg_end(statement, now != 0 ? now : pfs_now(), 0, NULL);
+	now = now != 0 ? now : pfs_now();
+	if (extended && !pfs_pg_command.block && waits_for_commit(statement))
+		pfs_pg_complete(statement, now);
+	else
+		pfs_pg_end(statement, now, 0, NULL);
 }
 
 static void
@@ -128,20 +110,23 @@ put_complete_summing(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
-/* Of an Execute in a transaction block: its statement ends in the plain way. */
+/* Of an Execute: its statement ends in the plain way, or waits for its commit: then its transaction is known to be open. */
 static PFS_HOT AS_IT_IS int
 put_complete(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *statement = pfs_pg_plain_top(session);
 
-	if (pfs_unlikely(statement == NULL || pfs_pg_is_idle() || !pfs_pg_command.extended || !pfs_pg_command.block ||
+	if (pfs_unlikely(statement == NULL || pfs_pg_is_idle() || !pfs_pg_command.extended ||
+					 !(pfs_pg_command.block || session->transaction.open) ||
 					 session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED || !pfs_now_is_near() ||
 					 (statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED) ||
 					 (statement->host_query != NULL && pfs_pg_plan_is_unusual(statement))))
 		return put_complete_any(type, body, length);
 	(void) pfs_answer(session, PFS_PG_ANSWER_EXECUTE);
-	if (pfs_pg_end_plain(session, statement, pfs_now_near(), true, true))
+	if (!pfs_pg_command.block)
+		pfs_pg_complete_plain(statement, pfs_now_near());
+	else if (pfs_pg_end_plain(session, statement, pfs_now_near(), true, true))
 		return put_complete_summing(type, body, length);
 	return server_putmessage(type, body, length);
 }

@@ -74,26 +74,18 @@ pfs_pg_transaction_begin(PfsTicks start)
 	pfs_store(&event->isolation, (uint8) *pfs_pg_server.isolation);
 }
 
-/* The commit of a statement that is complete is worked on. */
-static PFS_COLD void
-before_any_commit(XactEvent event)
-{
-	PfsStatement *statement = pfs_pg_committing();
-
-	if (pfs_dropped_any || !pfs_pg_has_client)
-		pfs_dropped_transaction(event);
-	if (statement != NULL)
-		pfs_pg_commit_begins(statement);
-}
-
-/* Most often it is so already, or there is none. */
+/* The commit of a statement that is complete may be worked on. */
 static inline void
 before_commit(XactEvent event)
 {
-	const PfsStatement *top = pfs_session.top;
+	PfsSession *session = pfs_pg_session();
+	PfsStatement *top = session->top;
 
-	if (pfs_unlikely(pfs_dropped_any || !pfs_pg_has_client || (top != NULL && top->host_state == PFS_PG_COMPLETE)))
-		before_any_commit(event);
+	if (pfs_unlikely(pfs_dropped_any || !pfs_pg_has_client))
+		pfs_dropped_transaction(event);
+	/* as pfs_pg_committing has it */
+	if (top != NULL && session->running == NULL && *pfs_pg_server.portal == NULL && *pfs_pg_server.query_text == NULL)
+		pfs_pg_commit_begins(top);
 }
 
 static inline PfsTransactionState
