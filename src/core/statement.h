@@ -499,6 +499,9 @@ pfs_answer_timed(PfsSession *session, uint32_t answer, PfsTicks wait)
 /* NULL: it is not wanted. */
 extern PfsTransactionRecord *pfs_transaction_open(PfsSession *session, PfsTicks start);
 
+/* The same with a statement that has begun in the plain way, and runs. */
+extern PfsTransactionRecord *pfs_transaction_open_plain(PfsSession *session, const PfsStatement *statement);
+
 /* The statement that opened the transaction is dropped: the transaction stands alone. */
 extern void pfs_transaction_forget_parent(PfsSession *session, uint64_t event_id);
 

@@ -605,13 +605,11 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 		end(queryDesc);
 }
 
-void
-pfs_pg_executor_install(void)
+static bool hooks_are_out = false;
+
+static void
+put_hooks_in(void)
 {
-	prev_post_parse_analyze_hook = post_parse_analyze_hook;
-	post_parse_analyze_hook = pfs_hook_post_parse_analyze;
-	prev_planner_hook = planner_hook;
-	planner_hook = pfs_hook_planner;
 	pfs_pg_entry.ExecutorStart = ExecutorStart_hook != NULL ? ExecutorStart_hook : standard_ExecutorStart;
 	ExecutorStart_hook = pfs_hook_ExecutorStart;
 	pfs_pg_entry.ExecutorRun = ExecutorRun_hook != NULL ? ExecutorRun_hook : standard_ExecutorRun;
@@ -620,4 +618,40 @@ pfs_pg_executor_install(void)
 	ExecutorFinish_hook = pfs_hook_ExecutorFinish;
 	pfs_pg_entry.ExecutorEnd = ExecutorEnd_hook != NULL ? ExecutorEnd_hook : standard_ExecutorEnd;
 	ExecutorEnd_hook = pfs_hook_ExecutorEnd;
+}
+
+/* Does nothing if somebody stands above us, who calls us. */
+PFS_COLD void
+pfs_pg_executor_out(void)
+{
+	const PfsPgEntry *next = &pfs_pg_entry;
+
+	if (hooks_are_out || ExecutorStart_hook != pfs_hook_ExecutorStart || ExecutorRun_hook != pfs_hook_ExecutorRun ||
+		ExecutorFinish_hook != pfs_hook_ExecutorFinish || ExecutorEnd_hook != pfs_hook_ExecutorEnd)
+		return;
+	ExecutorStart_hook = next->ExecutorStart != standard_ExecutorStart ? next->ExecutorStart : NULL;
+	ExecutorRun_hook = next->ExecutorRun != standard_ExecutorRun ? next->ExecutorRun : NULL;
+	ExecutorFinish_hook = next->ExecutorFinish != standard_ExecutorFinish ? next->ExecutorFinish : NULL;
+	ExecutorEnd_hook = next->ExecutorEnd != standard_ExecutorEnd ? next->ExecutorEnd : NULL;
+	hooks_are_out = true;
+}
+
+/* Whoever has come meanwhile is called by us. */
+PFS_COLD void
+pfs_pg_executor_back(void)
+{
+	if (!hooks_are_out)
+		return;
+	hooks_are_out = false;
+	put_hooks_in();
+}
+
+void
+pfs_pg_executor_install(void)
+{
+	prev_post_parse_analyze_hook = post_parse_analyze_hook;
+	post_parse_analyze_hook = pfs_hook_post_parse_analyze;
+	prev_planner_hook = planner_hook;
+	planner_hook = pfs_hook_planner;
+	put_hooks_in();
 }

@@ -19,6 +19,11 @@
 extern void pfs_pg_arena_install(void);
 extern void pfs_pg_backend_install(void);
 extern void pfs_pg_executor_install(void);
+
+/* The executor's hooks are taken out of the server while nothing is wanted, and put in again. */
+extern void pfs_pg_executor_out(void);
+extern void pfs_pg_executor_back(void);
+
 extern void pfs_pg_utility_install(void);
 extern void pfs_pg_xact_install(void);
 extern void pfs_pg_error_install(void);
@@ -129,6 +134,9 @@ extern void pfs_pg_routine_forget(int level);
 /* Nesting level of the transaction, as GetCurrentTransactionNestLevel tells it while there is one. */
 extern int	pfs_pg_nest_level;
 extern void pfs_pg_transaction_begin(PfsTicks start);
+
+/* With a query of the client that has begun in the plain way: a transaction is in progress, and none is open here. */
+extern void pfs_pg_transaction_begin_plain(PfsSession *session, const PfsStatement *statement);
 
 /* Shows what a command may have changed of the transaction: isolation, access mode, autocommit. */
 extern void pfs_pg_transaction_refresh(void);

@@ -22,6 +22,9 @@ PQcommMethods pfs_pg_our_methods;
 PFS_HOT_DATA bool pfs_pg_protocol_is_out = false;
 static PFS_HOT_DATA int (*server_putmessage) (char type, const char *body, size_t length) = NULL;
 
+/* Bits of the gate that say that something is wanted of a session. */
+#define EVERY_CLASS (PFS_PG_QUERY_CLASSES | PFS_GATE_ANY | PFS_GATE_CALLS)
+
 /* All functions that send have the same parameters, so that they are handed on as they stand. */
 #define AS_IT_IS __attribute__((noinline, noclone))
 
@@ -164,6 +167,8 @@ put_ready_at_last(char type, const char *body, size_t length)
 	{
 		PqCommMethods = pfs_pg_server_methods;
 		pfs_pg_protocol_is_out = true;
+		if (pfs_pg_wait_is_told && pfs_pg_is_off(EVERY_CLASS))
+			pfs_pg_executor_out();
 	}
 	return server_putmessage(type, body, length);
 }
@@ -310,6 +315,14 @@ pfs_putmessage(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
+/* This session has seen that something is wanted again, or has switched it on: the next statement of the same message sees it. */
+static void
+gate_renewed(void)
+{
+	if (!pfs_pg_is_off(EVERY_CLASS))
+		pfs_pg_executor_back();
+}
+
 static void
 switched(PfsSession *session)
 {
@@ -319,6 +332,7 @@ switched(PfsSession *session)
 		pfs_pg_protocol_is_out = false;
 		pfs_pg_protocol_back();
 	}
+	gate_renewed();
 }
 
 void
@@ -327,6 +341,7 @@ pfs_pg_protocol_attach(void)
 	if (!pfs_pg_has_client || pfs_pg_server_methods != NULL)
 		return;
 	pfs_host_switched = switched;
+	pfs_host_gate_renewed = gate_renewed;
 	pfs_pg_protocol_is_out = false;
 	pfs_pg_server_methods = PqCommMethods;
 	pfs_pg_our_methods = *pfs_pg_server_methods;

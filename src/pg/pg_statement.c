@@ -377,8 +377,12 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	if (nested)
 		return statement;
 	pfs_statement_take_waits(session, statement);
-	if (pfs_unlikely(!session->transaction.open))
-		pfs_pg_transaction_begin(statement->since);
+	if (pfs_likely(session->transaction.open))
+		return statement;
+	if (kind == PLAIN_QUERY)
+		pfs_pg_transaction_begin_plain(session, statement);
+	else
+		pfs_pg_transaction_begin(statement->since);	/* an aborted one is not begun again */
 	return statement;
 }
 

@@ -58,20 +58,30 @@ pfs_pg_transaction_refresh(void)
 		refresh(pfs_session.transaction.event);
 }
 
-PFS_HOT void
-pfs_pg_transaction_begin(PfsTicks start)
+/* What the server tells of one that begins; NULL = it is not wanted. */
+static inline void
+describe(PfsTransactionRecord *event)
 {
-	PfsSession *session = pfs_pg_session();
-	PfsTransactionRecord *event;
-
-	if (pfs_unlikely(session->transaction.open || session->thread == NULL || !pfs_pg_server.in_transaction()))
-		return;
-	event = pfs_transaction_open(session, start);
 	if (pfs_unlikely(event == NULL))
 		return;
 	pfs_pg_refresh_program();
 	pfs_store(&event->read_only, (uint8) *pfs_pg_server.read_only);
 	pfs_store(&event->isolation, (uint8) *pfs_pg_server.isolation);
+}
+
+void
+pfs_pg_transaction_begin(PfsTicks start)
+{
+	PfsSession *session = pfs_pg_session();
+
+	if (!session->transaction.open && session->thread != NULL && pfs_pg_server.in_transaction())
+		describe(pfs_transaction_open(session, start));
+}
+
+PFS_HOT pg_noinline void
+pfs_pg_transaction_begin_plain(PfsSession *session, const PfsStatement *statement)
+{
+	describe(pfs_transaction_open_plain(session, statement));
 }
 
 /* The commit of a statement that is complete may be worked on. */
