@@ -94,6 +94,8 @@ wanted(const PfsArena *arena)
 	return gate;
 }
 
+void		(*pfs_host_gate_renewed) (void);
+
 /*
  * Switches are thrown under the setup lock, waits that are met later are registered under the roll-up
  * lock: so this needs none.  A gate is stored only if nobody has stored one since we began to look at
@@ -121,6 +123,8 @@ pfs_refresh_gate(PfsArena *arena)
 			pfs_add_shared(&arena->calls_on, 1);
 	}
 	while (!pfs_cas64(&arena->gate_word, &old.gate_word, new.gate_word));
+	if (pfs_host_gate_renewed != NULL)
+		pfs_host_gate_renewed();
 	pfs_add_release(&arena->setup_changes, 1);
 }
 

@@ -35,6 +35,9 @@ extern void pfs_consumers_default(PfsArena *arena);
 extern void pfs_set_consumer(PfsArena *arena, PfsConsumer consumer, bool on);
 extern void pfs_refresh_gate(PfsArena *arena);
 
+/* The host's: this process has renewed the gate.  NULL = it need not know. */
+extern void (*pfs_host_gate_renewed) (void);
+
 /* SQL-like pattern: % any run, ? or _ one character, \ escapes. */
 extern bool pfs_like(const char *pattern, const char *text);
 

@@ -546,6 +546,15 @@ pfs_statement_pause(PfsStatement *statement, PfsTicks now)
 	statement->paused_at = pfs_max(now, statement->record->start);
 	statement->since = 0;
 	turn_cpu(statement);
+	statement->paused_cpu = statement->cpu;
+}
+
+void
+pfs_statement_not_resumed(PfsStatement *statement)
+{
+	statement->since = 0;
+	if (pfs_unlikely(statement->cpu != 0))
+		statement->cpu = statement->paused_cpu;
 }
 
 /* --- the end --- */

@@ -80,6 +80,7 @@ typedef struct PfsStatement
 	uint64_t	host_base;		/* what the host's counters showed when it began */
 	PfsWaitTotals waits;		/* of a free one: none */
 	uint64_t	cpu;			/* nanoseconds, see turn_cpu; 0: consumer is off */
+	uint64_t	paused_cpu;		/* the same when it paused */
 	uint64_t	host_broken_rows;
 	PfsStatementRecord own_record;
 } PfsStatement;
@@ -463,6 +464,9 @@ pfs_statement_count(PfsStatement *statement, PfsCounter counter, uint64_t value)
 extern void pfs_statement_resume(PfsStatement *statement, PfsTicks now);
 extern void pfs_statement_pause(PfsStatement *statement, PfsTicks now);
 
+/* It has not gone on: what has happened since it paused was not its own. */
+extern void pfs_statement_not_resumed(PfsStatement *statement);
+
 /* Ends the statement.  It ran until then, or if it does not run until it paused: returns when that was. */
 extern PfsTicks pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end);
 
@@ -501,6 +505,9 @@ pfs_answer_timed(PfsSession *session, uint32_t answer, PfsTicks wait)
 
 /* NULL: it is not wanted. */
 extern PfsTransactionRecord *pfs_transaction_open(PfsSession *session, PfsTicks start);
+
+/* The same with a statement that has begun in the plain way, and runs. */
+extern PfsTransactionRecord *pfs_transaction_open_plain(PfsSession *session, const PfsStatement *statement);
 
 /* The statement that opened the transaction is dropped: the transaction stands alone. */
 extern void pfs_transaction_forget_parent(PfsSession *session, uint64_t event_id);

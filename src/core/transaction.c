@@ -42,8 +42,9 @@ open_unseen(PfsSession *session, PfsTicks start)
 	return record;
 }
 
-PFS_HOT PfsTransactionRecord *
-pfs_transaction_open(PfsSession *session, PfsTicks start)
+/* nesting: event id of the statement, which has a row. */
+static inline __attribute__((always_inline)) PfsTransactionRecord *
+open_here(PfsSession *session, PfsTicks start, uint64_t nesting)
 {
 	PfsTransaction *transaction = &session->transaction;
 	const PfsTransactionRows *rows = &session->transaction_rows;
@@ -52,7 +53,6 @@ pfs_transaction_open(PfsSession *session, PfsTicks start)
 	uint32_t	head;
 	uint64_t	id;
 
-	(void) pfs_session_decided(session);
 	if (pfs_unlikely((session->wants & PFS_BUILT_TRANSACTIONS) == 0))
 		return NULL;
 	transaction->open = true;
@@ -63,7 +63,7 @@ pfs_transaction_open(PfsSession *session, PfsTicks start)
 	record = rows->ring + head;
 	pfs_seq_write_begin(&thread->seq);
 	id = pfs_next_number(&thread->event_id);
-	fill(session, record, id, nesting_event(session), start);
+	fill(session, record, id, nesting, start);
 	pfs_store(&thread->transaction_shown, head);
 	pfs_seq_write_end(&thread->seq);
 	pfs_leave_recording(session);
@@ -71,6 +71,19 @@ pfs_transaction_open(PfsSession *session, PfsTicks start)
 	transaction->event = record;
 	transaction->event_id = id;
 	return record;
+}
+
+PfsTransactionRecord *
+pfs_transaction_open(PfsSession *session, PfsTicks start)
+{
+	(void) pfs_session_decided(session);
+	return open_here(session, start, nesting_event(session));
+}
+
+PFS_HOT PfsTransactionRecord *
+pfs_transaction_open_plain(PfsSession *session, const PfsStatement *statement)
+{
+	return open_here(session, statement->since, statement->record->event_id);
 }
 
 void

@@ -27,6 +27,7 @@
 #include "storage/ipc.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -349,9 +350,8 @@ pfs_pg_backend_install(void)
 			.temporary_blocks = &pgBufferUsage.temp_blks_written,.user = GetUserId,.in_block = IsTransactionBlock,
 			.portal = &no_portal,.read_only = &XactReadOnly,.isolation = &XactIsoLevel,
 			.program = &application_name,.in_transaction = IsTransactionState,
-			.transaction_id = GetTopFullTransactionIdIfAny,.buffered = pfs_pg_buffered,
-			.is_reading = pq_is_reading_msg,.begin_reading = pq_startmsgread,.peek = pq_peekbyte,
-			.end_reading = pq_endmsgread,.exiting = &proc_exit_inprogress
+			.transaction_id = GetTopFullTransactionIdIfAny,.query_text = &debug_query_string,
+			.exiting = &proc_exit_inprogress
 	};
 	prev_ClientAuthentication_hook = ClientAuthentication_hook;
 	ClientAuthentication_hook = pfs_hook_ClientAuthentication;

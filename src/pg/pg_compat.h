@@ -61,15 +61,6 @@ pfs_pg_process_number(void)
 #define PFS_PG_DROPPED_OBJECT(item) ((item).objoid)
 #endif
 
-/* 17: how much of the client's input is buffered can be asked; before, only whether there is some. */
-#if PG_VERSION_NUM >= 170000
-typedef ssize_t PfsPgBuffered;
-#define pfs_pg_buffered pq_buffer_remaining_data
-#else
-typedef bool PfsPgBuffered;
-#define pfs_pg_buffered pq_buffer_has_data
-#endif
-
 /*
  * 18: the server's query ids of utility statements ignore all literals.  Before, one row per
  * literal would result, so ids are made from the normalised text.

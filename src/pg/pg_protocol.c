@@ -22,40 +22,23 @@ PQcommMethods pfs_pg_our_methods;
 PFS_HOT_DATA bool pfs_pg_protocol_is_out = false;
 static PFS_HOT_DATA int (*server_putmessage) (char type, const char *body, size_t length) = NULL;
 
+/* Bits of the gate that say that something is wanted of a session. */
+#define EVERY_CLASS (PFS_PG_QUERY_CLASSES | PFS_GATE_ANY | PFS_GATE_CALLS)
+
 /* All functions that send have the same parameters, so that they are handed on as they stand. */
 #define AS_IT_IS __attribute__((noinline, noclone))
-
-/* Is the client's next message a Sync, and here already?  Nothing is waited for. */
-static bool
-sync_is_waiting(void)
-{
-	int			type;
-
-	if (!(pfs_pg_server.buffered() > 0) || pfs_pg_server.is_reading())
-		return false;
-	pfs_pg_server.begin_reading();
-	type = pfs_pg_server.peek();
-	pfs_pg_server.end_reading();
-	return type == 'S';
-}
 
 /*
  * Under the extended protocol an implicit transaction commits at the Sync message: the statement waits for it.  A
  * query that has not ended is inside of it.
  */
-static PFS_HOT pg_noinline bool
-waits_for_commit(PfsStatement *statement)
+static inline bool
+waits_for_commit(const PfsStatement *statement)
 {
-	if (statement->host_query == NULL && !pfs_pg_server.in_transaction())
-		return false;
-	pfs_pg_move(statement, sync_is_waiting() ? PFS_PG_COMMITTING : PFS_PG_COMPLETE, 0);
-	return true;
+	return statement->host_query != NULL || pfs_pg_server.in_transaction();
 }
 
-/*
- * What was executed last is complete.  If it waits for its commit, and the Sync has arrived already, time goes on
- * until then.  now: 0 = not known.
- */
+/* What was executed last is complete.  now: 0 = not known. */
 static pg_attribute_always_inline void
 command_complete(bool extended, PfsTicks now)
 {
@@ -66,9 +49,11 @@ command_complete(bool extended, PfsTicks now)
 		return;
 	if (statement->host_query != NULL)
 		pfs_pg_plan_end(statement->host_query, statement);
-	if (extended && !pfs_likely(pfs_pg_command.block) && waits_for_commit(statement))
-		return;
-	pfs_pg_end(statement, now != 0 ? now : pfs_now(), 0, NULL);
+	now = now != 0 ? now : pfs_now();
+	if (extended && !pfs_pg_command.block && waits_for_commit(statement))
+		pfs_pg_complete(statement, now);
+	else
+		pfs_pg_end(statement, now, 0, NULL);
 }
 
 static void
@@ -128,6 +113,17 @@ put_complete_summing(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
+/* It was executed in the plain way: its statement ends, or waits for its commit. */
+static pg_attribute_always_inline int
+put_complete_plain(char type, const char *body, size_t length, PfsSession *session, PfsStatement *statement, PfsTicks now)
+{
+	if (!pfs_pg_command.block)
+		pfs_pg_complete_plain(statement, now);
+	else if (pfs_pg_end_plain(session, statement, now, true, true))
+		return put_complete_summing(type, body, length);
+	return server_putmessage(type, body, length);
+}
+
 /* The same of one whose answer is timed. */
 static PFS_HOT AS_IT_IS int
 put_complete_plain_timed(char type, const char *body, size_t length)
@@ -136,28 +132,26 @@ put_complete_plain_timed(char type, const char *body, size_t length)
 
 	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_TIMED || !pfs_pg_answer_is_near()))
 		return put_complete_any(type, body, length);
-	if (pfs_pg_end_plain(session, &session->statement[0], pfs_pg_answer_timed_near(PFS_PG_ANSWER_EXECUTE), true, true))
-		return put_complete_summing(type, body, length);
-	return server_putmessage(type, body, length);
+	return put_complete_plain(type, body, length, session, &session->statement[0],
+							  pfs_pg_answer_timed_near(PFS_PG_ANSWER_EXECUTE));
 }
 
-/* Of an Execute in a transaction block: its statement ends in the plain way. */
+/* Of an Execute: its statement ends in the plain way, or waits for its commit: then its transaction is known to be open. */
 static PFS_HOT AS_IT_IS int
 put_complete(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *statement = pfs_pg_plain_top(session);
 
-	if (pfs_unlikely(statement == NULL || pfs_pg_is_idle() || !pfs_pg_command.extended || !pfs_pg_command.block ||
+	if (pfs_unlikely(statement == NULL || pfs_pg_is_idle() || !pfs_pg_command.extended ||
+					 !(pfs_pg_command.block || session->transaction.open) ||
 					 (statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED) ||
 					 (statement->host_query != NULL && pfs_pg_plan_is_unusual(statement))))
 		return put_complete_any(type, body, length);
 	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED || !pfs_now_is_near()))
 		return put_complete_plain_timed(type, body, length);
 	(void) pfs_answer(session, PFS_PG_ANSWER_EXECUTE);
-	if (pfs_pg_end_plain(session, statement, pfs_now_near(), true, true))
-		return put_complete_summing(type, body, length);
-	return server_putmessage(type, body, length);
+	return put_complete_plain(type, body, length, session, statement, pfs_now_near());
 }
 
 /* The session waits for its client, since then. */
@@ -175,7 +169,8 @@ static PFS_COLD void
 go_out(void)
 {
 	PqCommMethods = pfs_pg_server_methods;
-	pfs_pg_executor_out();
+	if (pfs_pg_wait_is_told && pfs_pg_is_off(EVERY_CLASS))
+		pfs_pg_executor_out();
 	pfs_pg_protocol_is_out = true;
 }
 
@@ -184,7 +179,23 @@ come_back(void)
 {
 	pfs_pg_protocol_is_out = false;
 	pfs_pg_protocol_back();
-	pfs_pg_executor_in();
+}
+
+/* This session has seen that something is wanted again, or has switched it on: the next statement of the same message sees it. */
+static void
+gate_renewed(void)
+{
+	if (!pfs_pg_is_off(EVERY_CLASS))
+		pfs_pg_executor_in();
+}
+
+static void
+switched(PfsSession *session)
+{
+	pfs_pg_wait_switched();
+	if (pfs_unlikely(pfs_pg_protocol_is_out) && (session->wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0)
+		come_back();
+	gate_renewed();
 }
 
 /* Something has to be done first, or nothing is wanted. */
@@ -210,7 +221,7 @@ put_ready_at_last(char type, const char *body, size_t length)
 	{
 		go_out();
 		if (pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS))
-			come_back();		/* a signal handler has met a switch before we were out */
+			switched(&pfs_session); /* a signal handler has met it before we were out */
 	}
 	return server_putmessage(type, body, length);
 }
@@ -357,20 +368,13 @@ pfs_putmessage(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
-static void
-switched(PfsSession *session)
-{
-	pfs_pg_wait_switched();
-	if (pfs_unlikely(pfs_pg_protocol_is_out) && (session->wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0)
-		come_back();
-}
-
 void
 pfs_pg_protocol_attach(void)
 {
 	if (!pfs_pg_has_client || pfs_pg_server_methods != NULL)
 		return;
 	pfs_host_switched = switched;
+	pfs_host_gate_renewed = gate_renewed;
 	pfs_pg_protocol_is_out = false;
 	pfs_pg_server_methods = PqCommMethods;
 	pfs_pg_our_methods = *pfs_pg_server_methods;

@@ -29,11 +29,7 @@ typedef struct PfsPgServer
 	char	  **program;		/* application_name */
 	bool		(*in_transaction) (void);	/* IsTransactionState */
 	FullTransactionId (*transaction_id) (void); /* GetTopFullTransactionIdIfAny */
-	PfsPgBuffered (*buffered) (void);	/* how much of the client's input, in bytes or at all ... */
-	bool		(*is_reading) (void);	/* ... pq_is_reading_msg ... */
-	void		(*begin_reading) (void);	/* ... pq_startmsgread ... */
-	int			(*peek) (void); /* ... pq_peekbyte ... */
-	void		(*end_reading) (void);	/* ... pq_endmsgread */
+	const char **query_text;	/* debug_query_string */
 	bool	   *exiting;		/* proc_exit_inprogress */
 } PfsPgServer;
 

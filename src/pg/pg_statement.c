@@ -41,10 +41,12 @@ pfs_pg_turn_time(PfsStatement *statement, PfsTicks now)
 	}
 }
 
-/* Where a statement ends that ends now: one that rests has ended when it began to. */
+/* Where a statement ends that ends now: one that rests, or is complete, has ended when it began to. */
 static inline PfsTicks
-end_of(const PfsStatement *statement)
+end_of(PfsStatement *statement)
 {
+	if (pfs_unlikely(statement->host_state == PFS_PG_COMPLETE))
+		pfs_statement_not_resumed(statement);
 	return statement->since != 0 ? pfs_now() : statement->paused_at;
 }
 
@@ -116,10 +118,19 @@ pfs_pg_committing(void)
 }
 
 void
-pfs_pg_commit_begins(PfsStatement *statement)
+pfs_pg_complete(PfsStatement *statement, PfsTicks now)
 {
-	if (statement->host_state == PFS_PG_COMPLETE)
-		pfs_pg_move(statement, PFS_PG_COMMITTING, Max(pfs_pg_command.came, statement->paused_at));
+	pfs_statement_pause(statement, now);
+	pfs_statement_resume(statement, statement->paused_at);
+	pfs_pg_command_time_spent(statement->paused_at);
+	statement->host_state = PFS_PG_COMPLETE;
+}
+
+void
+pfs_pg_complete_rested(PfsStatement *statement, PfsTicks now)
+{
+	pfs_statement_not_resumed(statement);
+	pfs_statement_resume(statement, Max(now, statement->paused_at));
 }
 
 /*
@@ -146,8 +157,7 @@ open_statement(const PfsTemplate *template, bool silent, uint32 flags)
 		parent = pfs_pg_committing();
 	if (parent != NULL)
 	{
-		if (pfs_unlikely(parent->host_state == PFS_PG_COMPLETE))
-			pfs_pg_commit_begins(parent);
+		pfs_pg_commit_begins(parent);
 		start = pfs_now();
 		if (pfs_unlikely(!pfs_session.transaction.open))
 			pfs_pg_transaction_begin(start);	/* a procedure has ended the one before */
@@ -367,8 +377,12 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	if (nested)
 		return statement;
 	pfs_statement_take_waits(session, statement);
-	if (pfs_unlikely(!session->transaction.open))
-		pfs_pg_transaction_begin(statement->since);
+	if (pfs_likely(session->transaction.open))
+		return statement;
+	if (kind == PLAIN_QUERY)
+		pfs_pg_transaction_begin_plain(session, statement);
+	else
+		pfs_pg_transaction_begin(statement->since);	/* an aborted one is not begun again */
 	return statement;
 }
 
@@ -592,6 +606,7 @@ pfs_pg_fail(int sqlstate, const char *message)
 		if (top == NULL ||
 			(top->host_state != PFS_PG_ANALYSED && !is_ending(top) && pfs_pg_committing() != top))
 			return false;
+		pfs_pg_commit_begins(top);
 		pfs_pg_end(top, now, sqlstate, pfs_pg_message_kept(top, sqlstate, message));
 		return true;
 	}

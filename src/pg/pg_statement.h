@@ -9,9 +9,13 @@
  *														a cursor that lies there -> SUSPENDED
  *		SUSPENDED	rests	the portal's next run		ExecutorRun -> RUNNING
  *		EXECUTED	runs	CommandComplete				CommandComplete: it ends, or in an implicit transaction
- *														of the extended protocol -> COMPLETE or COMMITTING
- *		COMPLETE	rests	the implicit commit			the commit's begin -> COMMITTING; a new statement: it ends
+ *														of the extended protocol -> COMPLETE
+ *		COMPLETE	both	the implicit commit			the commit's begin -> COMMITTING; a new statement: it ended
+ *														when it was complete
  *		COMMITTING	runs	ReadyForQuery				that, or a new statement: it ends
+ *
+ * Of what is COMPLETE time goes on for the case that its commit is next; whatever else comes shows that it rested.  So
+ * whether the Sync is here already need not be asked: data that is received meanwhile tells that it was not.
  *
  * An error ends all that run, from any state.  Who opens, enters, leaves and ends statements are the
  * hooks (pg_executor.c, pg_utility.c, pg_protocol.c, pg_xact.c, pg_error.c); session->running and top are
@@ -41,7 +45,7 @@ typedef enum PfsPgState
 static inline bool
 pfs_pg_time_runs(PfsPgState state)
 {
-	return state != PFS_PG_SUSPENDED && state != PFS_PG_COMPLETE;
+	return state != PFS_PG_SUSPENDED;
 }
 
 /* Its time ran and ceases to run, or the other way round. */
@@ -85,8 +89,19 @@ extern PfsStatement *pfs_pg_begin_planning(PfsPgSource *source);
  */
 extern PfsStatement *pfs_pg_committing(void);
 
-/* The commit of a statement that is complete is worked on, since the message came that asked for it. */
-extern void pfs_pg_commit_begins(PfsStatement *statement);
+/* The client was told that it is complete, and is left with its commit. */
+extern void pfs_pg_complete(PfsStatement *statement, PfsTicks now);
+
+/* Of one that is complete: a message came that may ask for its commit.  It rested until then. */
+extern void pfs_pg_complete_rested(PfsStatement *statement, PfsTicks now);
+
+/* The commit of a statement that is complete is worked on. */
+static inline void
+pfs_pg_commit_begins(PfsStatement *statement)
+{
+	if (statement->host_state == PFS_PG_COMPLETE)
+		statement->host_state = PFS_PG_COMMITTING;
+}
 
 /* Puts a statement on stage for the duration of a call, and takes it off again. */
 extern void pfs_pg_enter(PfsStatement *statement);

@@ -50,6 +50,17 @@ pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, boo
 	return pfs_unlikely(sums);
 }
 
+/* pfs_pg_complete of one that may end in the plain way: no processor time is taken. */
+static pg_attribute_always_inline void
+pfs_pg_complete_plain(PfsStatement *statement, PfsTicks now)
+{
+	now = pfs_max(now, statement->since);
+	statement->spent += now - statement->since;
+	statement->since = statement->paused_at = now;
+	statement->host_state = PFS_PG_COMPLETE;
+	pfs_pg_command_time_spent(now);
+}
+
 /*
  * The client's statement, if it may end so and is the only one that is open, and nothing is on stage; else NULL.  By far the
  * most.

@@ -446,10 +446,22 @@ learn_client(const PfsCall *call)
 		? call->fd : NO_CLIENT;
 }
 
+bool		pfs_pg_wait_is_told = false;
+
+/* The client's first message, before there is a thread, is received by the same call as all others. */
+static PFS_COLD bool
+begin_first(const PfsCall *call)
+{
+	if (MyProcPort != NULL && call->fd == MyProcPort->sock && call->fd >= 0 &&
+		(call_facts[call->number].effects & EFFECT_ON_IDLE) != 0)
+		pfs_pg_wait_is_told = true;
+	return pfs_pg_attach_in_call();
+}
+
 static bool
 begin(PfsCall *call)
 {
-	if (pfs_unlikely(pfs_session.thread == NULL) && !pfs_pg_attach_in_call())
+	if (pfs_unlikely(pfs_session.thread == NULL) && !begin_first(call))
 		return false;
 	(void) pfs_session_decided(&pfs_session);
 	if (pfs_unlikely((pfs_session.wants & PFS_GATE_CALLS) == 0 || calls.active != NULL || pfs_session.busy ||

@@ -56,6 +56,9 @@ extern void pfs_pg_wait_idle(PfsTicks now);
 /* Switches have changed. */
 extern void pfs_pg_wait_switched(void);
 
+/* Calls that receive the client's data pass us: so a command is seen to come, whatever was switched meanwhile. */
+extern bool pfs_pg_wait_is_told;
+
 /* The client has been told so, and no command has been seen since. */
 static inline bool
 pfs_pg_is_idle(void)

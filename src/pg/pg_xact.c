@@ -58,15 +58,10 @@ pfs_pg_transaction_refresh(void)
 		refresh(pfs_session.transaction.event);
 }
 
-PFS_HOT void
-pfs_pg_transaction_begin(PfsTicks start)
+/* What the server tells of one that begins; NULL = it is not wanted. */
+static inline void
+describe(PfsTransactionRecord *event)
 {
-	PfsSession *session = pfs_pg_session();
-	PfsTransactionRecord *event;
-
-	if (pfs_unlikely(session->transaction.open || session->thread == NULL || !pfs_pg_server.in_transaction()))
-		return;
-	event = pfs_transaction_open(session, start);
 	if (pfs_unlikely(event == NULL))
 		return;
 	pfs_pg_refresh_program();
@@ -74,26 +69,33 @@ pfs_pg_transaction_begin(PfsTicks start)
 	pfs_store(&event->isolation, (uint8) *pfs_pg_server.isolation);
 }
 
-/* The commit of a statement that is complete is worked on. */
-static PFS_COLD void
-before_any_commit(XactEvent event)
+void
+pfs_pg_transaction_begin(PfsTicks start)
 {
-	PfsStatement *statement = pfs_pg_committing();
+	PfsSession *session = pfs_pg_session();
 
-	if (pfs_dropped_any || !pfs_pg_has_client)
-		pfs_dropped_transaction(event);
-	if (statement != NULL)
-		pfs_pg_commit_begins(statement);
+	if (!session->transaction.open && session->thread != NULL && pfs_pg_server.in_transaction())
+		describe(pfs_transaction_open(session, start));
 }
 
-/* Most often it is so already, or there is none. */
+PFS_HOT pg_noinline void
+pfs_pg_transaction_begin_plain(PfsSession *session, const PfsStatement *statement)
+{
+	describe(pfs_transaction_open_plain(session, statement));
+}
+
+/* The commit of a statement that is complete may be worked on. */
 static inline void
 before_commit(XactEvent event)
 {
-	const PfsStatement *top = pfs_session.top;
+	PfsSession *session = pfs_pg_session();
+	PfsStatement *top = session->top;
 
-	if (pfs_unlikely(pfs_dropped_any || !pfs_pg_has_client || (top != NULL && top->host_state == PFS_PG_COMPLETE)))
-		before_any_commit(event);
+	if (pfs_unlikely(pfs_dropped_any || !pfs_pg_has_client))
+		pfs_dropped_transaction(event);
+	/* as pfs_pg_committing has it */
+	if (top != NULL && session->running == NULL && *pfs_pg_server.portal == NULL && *pfs_pg_server.query_text == NULL)
+		pfs_pg_commit_begins(top);
 }
 
 static inline PfsTransactionState

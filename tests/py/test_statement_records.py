@@ -465,6 +465,43 @@ def test_switched_while_it_runs(
         assert found == expected[sql], sql
 
 
+@pytest.mark.parametrize("guest", ["nobody", "came before", "came meanwhile"])
+@pytest.mark.parametrize("way", ["observer", "one message", "pipeline"])
+def test_switched_on_again(raw: Speaker, observer: Any, way: str, guest: str) -> None:
+    """While nothing is wanted the executor's hooks are out; they come back, above whoever came."""
+    switch = "SELECT performance_schema.set_consumers('global\\_instrumentation', {})"
+    on, load = switch.format("true"), "LOAD 'auto_explain'"
+    explains = "SET client_min_messages = log; SET auto_explain.log_min_duration = 0"
+    found = "SELECT count(*) FROM performance_schema.events_statements_history" \
+        " WHERE thread_id = %s AND sql_text = %s"  # fmt: skip
+    if guest == "came before":
+        raw.query(load)
+    try:
+        for turn in range(2):
+            late = f"SELECT count(*) + {turn} FROM n"
+            observer.execute(switch.format("false"))
+            raw.query(ROWS)
+            raw.query(ROWS)
+            if guest == "came meanwhile" and turn == 0:
+                raw.query(load)
+            if way == "observer":
+                observer.execute(on)
+                raw.query(late)
+            elif way == "one message":
+                raw.query(f"{on}; {late}")
+            else:
+                raw.prepare(on).prepare(late).sync()
+            assert one(observer, found, raw.thread_id, late) == 1
+            assert one(observer, found, raw.thread_id, ROWS) == 0
+            if guest != "nobody":
+                raw.query(explains)
+                notices = [body for kind, body in raw.query("SELECT 1") if kind == "N"]
+                assert any(b"Query Text: SELECT 1" in notice for notice in notices)
+                raw.query("RESET ALL")
+    finally:
+        observer.execute(on)
+
+
 # --- below a statement without a record -----------------------------------------------------------
 
 BELOW = """
