@@ -5,7 +5,6 @@
 #include "core/cell_cache.h"
 
 #include <sched.h>
-#include <time.h>
 
 static uint64_t
 all_events(const PfsCacheKind *kind, const PfsCacheCell *cell)
@@ -140,20 +139,6 @@ pfs_cache_fold_all(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind,
 	}
 }
 
-/* A writer that is inside has not long to go, unless it has lost its processor: that takes milliseconds. */
-static void
-wait_for_writer(int tries)
-{
-	struct timespec moment = {0, 100000};
-
-	if (tries < PFS_READ_RETRIES / 2)
-		pfs_cpu_pause();
-	else if (tries < PFS_READ_RETRIES * 3 / 4)
-		sched_yield();
-	else
-		nanosleep(&moment, NULL);
-}
-
 bool
 pfs_cache_read(PfsArena *arena, const PfsCacheKind *kind, const PfsRef *place, void *copy)
 {
@@ -170,7 +155,10 @@ pfs_cache_read(PfsArena *arena, const PfsCacheKind *kind, const PfsRef *place, v
 		/* a place that was given up in between: its memory is somebody else's */
 		if (pfs_seq_read_ok(&cell->seq, begin) && pfs_load(place) == ref)
 			return true;
-		wait_for_writer(i);
+		if (i < PFS_READ_RETRIES / 2)
+			pfs_cpu_pause();
+		else
+			sched_yield();		/* it may have lost its processor in the middle */
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	return false;
