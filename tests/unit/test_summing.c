@@ -743,7 +743,7 @@ test_many_digests(uint64_t seed)
 	sizes.pool_bytes = 4 << 20;
 	arena = fixture_arena(&sizes);
 	session = fixture_attach(arena, 0, "ada", "h1");
-	for (int n = 1; n <= FEWER(12000, 3000); n++)
+	for (int n = 1; n <= FEWER(4000, 1000); n++)
 	{
 		uint64_t key = 1 + next_random(&random) % (next_random(&random) % 2 ? 8 : KEYS);
 		/* most statements are of one class, some of two */
@@ -896,7 +896,7 @@ main(void)
 	test_one_tick();
 	for (uint64_t seed = 1; seed <= FEWER(8, 2); seed++)
 		test_anything(seed);
-	for (uint64_t seed = 1; seed <= 3; seed++)
+	for (uint64_t seed = 1; seed <= 2; seed++)
 		test_many_digests(seed);
 	test_takeover(false);
 	test_takeover(true);
