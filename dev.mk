@@ -118,8 +118,8 @@ installdirs: install-allowed
 regress: install ## SQL regression tests (pg_regress)
 	$(SERVER_PYTHON) scripts/run_regress.py --pg-config $(PG_CONFIG) $(REGRESS_TESTS)
 
-py: install ## pytest against real servers
-	PG_CONFIG=$(PG_CONFIG) $(SERVER_PYTHON) -m pytest $(PYTEST_ARGS)$(if $(CI), || \
+py: install ## pytest against real servers, file by file on two processors
+	PG_CONFIG=$(PG_CONFIG) $(SERVER_PYTHON) -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)$(if $(CI), || \
 		{ echo "CI: what failed once more: a test that passes now is flaky and wants mending"; \
 		PG_CONFIG=$(PG_CONFIG) $(SERVER_PYTHON) -m pytest --lf $(PYTEST_ARGS); })
 

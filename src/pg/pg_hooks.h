@@ -112,6 +112,12 @@ extern size_t pfs_pg_clip(const char *text, size_t length, size_t limit);
 /* Does a statement that begins now go to a digest? */
 extern bool pfs_pg_has_digest(uint64 query_id);
 
+/*
+ * Its row.  The server may not tell where the query of a command stands in the client's message (CREATE TABLE AS): its
+ * text is the command's then, not that of all the message.
+ */
+extern uint32 pfs_pg_digest_of(uint64 query_id, const char *source, int location, int length);
+
 /* --- pg_digest_row.c: digest row of a statement, made with its text if it is new --- */
 extern uint32 pfs_pg_digest(uint64 query_id, const char *source, int location, int length);
 

@@ -409,12 +409,28 @@ pfs_pg_begin_plain_nested(const PlannedStmt *plan)
 	return begin_plain(plan, PLAIN_NESTED);
 }
 
+uint32
+pfs_pg_digest_of(uint64 query_id, const char *source, int location, int length)
+{
+	const PfsStatement *command = pfs_session.running;
+	const char *own;
+	size_t		own_length = 0;
+
+	if (length == 0 && command != NULL && (command->host_flags & PFS_PG_OWN_QUERY) != 0)
+	{
+		own = pfs_statement_text(&pfs_session, command, &own_length);
+		if (own_length > 0)
+			return pfs_pg_digest(query_id, own, 0, (int) own_length);
+	}
+	return pfs_pg_digest(query_id, source, location, length);
+}
+
 void
 pfs_pg_source_digest(PfsPgSource *source)
 {
 	pfs_pg_refresh_identity();
 	source->digest = !pfs_pg_has_digest(source->query_id) ? PFS_DIGEST_NONE
-		: pfs_pg_digest(source->query_id, source->text, source->location, source->length);
+		: pfs_pg_digest_of(source->query_id, source->text, source->location, source->length);
 	source->digest_generation = pfs_load(&pfs_arena->digest_generation);
 }
 

@@ -86,7 +86,7 @@ fill_common(PfsPgTemplate *template, const PlannedStmt *plan, const char *text, 
 	PfsPgText	part;
 
 	if (pfs_pg_has_digest(query_id))
-		digest = pfs_pg_digest(query_id, text, plan->stmt_location, plan->stmt_len);
+		digest = pfs_pg_digest_of(query_id, text, plan->stmt_location, plan->stmt_len);
 	template->silent = !pfs_template_make(&pfs_session, &template->shared, class, query_id, digest);
 	template->decided = pfs_session.decided;
 	template->text_length = 0;

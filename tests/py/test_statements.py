@@ -97,6 +97,18 @@ def test_identity(w: Watched, server: Any) -> None:
     assert named.digest != a.digest
 
 
+def test_digest_of_a_commands_query(w: Watched) -> None:
+    """A query that is met first inside a command has no text of the client's other statements."""
+    create = "CREATE TABLE {} commands_query AS SELECT 1 AS c, 2 AS d, 3 AS e, 4 AS f"
+    for how in ("IF NOT EXISTS", ""):
+        w.conn.execute(f"DO $$BEGIN END$$; {create.format(how)}; DROP TABLE commands_query")
+    w.conn.execute("DO $$BEGIN END$$; EXPLAIN SELECT 5, 6, 7, 8, 9; SELECT 1")
+    for sql in ("SELECT 1, 2, 3, 4", "SELECT 5, 6, 7, 8, 9"):
+        text = w.event(sql).digest_text
+        assert "SELECT ?" in text and "DO" not in text and "DROP" not in text
+
+
+
 def test_one_text_of_many(w: Watched) -> None:
     """Each statement of a multi-statement query shows its own part."""
     found = w.run("SELECT 1; SELECT 'b' ; UPDATE n SET b = b WHERE a = 0")
