@@ -259,10 +259,7 @@ start(QueryDesc *queryDesc, int eflags)
 {
 	const PlannedStmt *plan = queryDesc->plannedstmt;
 
-	if (pfs_unlikely(pfs_session.running != NULL))
-		start_nested(queryDesc, eflags);
-	else
-		start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain(plan), NULL);
+	start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain(plan), NULL);
 }
 
 static PFS_PG_ENTRY void
@@ -270,6 +267,8 @@ pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 {
 	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
 		pfs_pg_entry.ExecutorStart(queryDesc, eflags);
+	else if (pfs_unlikely(pfs_session.running != NULL))
+		start_nested(queryDesc, eflags);
 	else
 		start(queryDesc, eflags);
 }
@@ -376,6 +375,7 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	bool		guarded = needs_guard();
 	bool		aside;
 
+	pfs_pg_untied_fresh = NULL;
 	find_stage(&stage, queryDesc);
 	statement = stage.statement;
 	note_execution(statement);
@@ -429,14 +429,6 @@ leave_untied(PfsStatement *statement, const ErrorContextCallback *guard)
 	pfs_session.running = NULL;
 }
 
-/* Nothing has changed yet: it goes the way of all others. */
-static pg_noinline void
-run_first(PFS_EXECUTOR_RUN_PARAMETERS)
-{
-	pfs_pg_untied_fresh = NULL;
-	run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
-}
-
 /* Its rows are shown, or its call was not brief to the end, has ended its statement, or left others on stage. */
 static pg_noinline void
 run_over(const QueryDesc *queryDesc, PfsStatement *statement, const ErrorContextCallback *guard)
@@ -452,75 +444,57 @@ run_over(const QueryDesc *queryDesc, PfsStatement *statement, const ErrorContext
 static pg_attribute_always_inline bool
 is_first(const QueryDesc *queryDesc)
 {
-	return pfs_likely(pfs_pg_untied_fresh == queryDesc->estate) && pfs_likely(pfs_session.running == NULL) &&
-		pfs_likely(pfs_pg_protocol_stands());
+	return pfs_likely(pfs_pg_untied_fresh == queryDesc->estate) && pfs_likely(pfs_pg_protocol_stands());
+}
+
+/* That one, if it is brief, and changes a table or only reads. */
+static pg_attribute_always_inline void
+run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	PfsPgQuery *query = &pfs_pg_untied;
+	PfsRelations *relations = &query->relations;
+	PfsStatement *statement;
+	ErrorContextCallback guard;
+
+	pfs_keep(query);
+	statement = query->relations.statement;
+	if (pfs_unlikely(!(changes ? pfs_brief_begin_change(relations, statement) : pfs_brief_begin_scan(relations, statement))))
+	{
+		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
+		return;
+	}
+	pfs_pg_untied_fresh = NULL;
+	pfs_pg_protocol_step_aside();
+	enter_untied(statement, &guard);
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	pfs_pg_protocol_return();
+	if (pfs_unlikely(!is_on_stage(query, statement)) ||
+		pfs_unlikely(!(changes ? pfs_brief_end_change(relations, statement, false)
+					   : pfs_brief_end_scan(relations, statement, false))))
+	{
+		run_over(queryDesc, statement, &guard);
+		return;
+	}
+	leave_untied(statement, &guard);
+	note_rows(statement, queryDesc);
 }
 
 static PFS_HOT pg_noinline void
 run_change(PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	PfsPgQuery *query = &pfs_pg_untied;
-	PfsStatement *statement;
-	ErrorContextCallback guard;
-
-	pfs_keep(query);
-	statement = query->relations.statement;
-	if (pfs_unlikely(!pfs_brief_begin_change(&query->relations, statement)))
-	{
-		run_first(PFS_EXECUTOR_RUN_ARGUMENTS);
-		return;
-	}
-	pfs_pg_untied_fresh = NULL;
-	pfs_pg_protocol_step_aside();
-	enter_untied(statement, &guard);
-	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	pfs_pg_protocol_return();
-	if (pfs_unlikely(!is_on_stage(query, statement)) || pfs_unlikely(!pfs_brief_end_change(&query->relations, statement, false)))
-	{
-		run_over(queryDesc, statement, &guard);
-		return;
-	}
-	leave_untied(statement, &guard);
-	note_rows(statement, queryDesc);
+	run_brief(true, PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
-/* The same of one that only reads: the parameters stay where they are. */
+/* A plan that only reads is run here: the parameters stay where they are. */
 static PFS_HOT pg_noinline void
 run(PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	PfsPgQuery *query = &pfs_pg_untied;
-	PfsStatement *statement;
-	ErrorContextCallback guard;
-
-	pfs_keep(query);
 	if (pfs_unlikely(!is_first(queryDesc)))
-	{
-		run_first(PFS_EXECUTOR_RUN_ARGUMENTS);
-		return;
-	}
-	statement = query->relations.statement;
-	if (statement->host_brief != PFS_BRIEF_SCAN)
-	{
+		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
+	else if (pfs_pg_untied.relations.statement->host_brief != PFS_BRIEF_SCAN)
 		run_change(PFS_EXECUTOR_RUN_ARGUMENTS);
-		return;
-	}
-	if (pfs_unlikely(!pfs_brief_begin_scan(&query->relations, statement)))
-	{
-		run_first(PFS_EXECUTOR_RUN_ARGUMENTS);
-		return;
-	}
-	pfs_pg_untied_fresh = NULL;
-	pfs_pg_protocol_step_aside();
-	enter_untied(statement, &guard);
-	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	pfs_pg_protocol_return();
-	if (pfs_unlikely(!is_on_stage(query, statement)) || pfs_unlikely(!pfs_brief_end_scan(&query->relations, statement, false)))
-	{
-		run_over(queryDesc, statement, &guard);
-		return;
-	}
-	leave_untied(statement, &guard);
-	note_rows(statement, queryDesc);
+	else
+		run_brief(false, PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
 static PFS_PG_ENTRY void
@@ -528,6 +502,8 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
 		pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	else if (pfs_unlikely(pfs_session.running != NULL))
+		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else
 		run(PFS_EXECUTOR_RUN_ARGUMENTS);
 }
@@ -675,8 +651,7 @@ end(QueryDesc *queryDesc)
 	PfsStatement *statement;
 
 	pfs_keep(query);
-	if (pfs_unlikely(pfs_session.running != NULL) || pfs_unlikely(query->relations.estate != queryDesc->estate) ||
-		pfs_unlikely(query->relations.runs))
+	if (pfs_unlikely(query->relations.estate != queryDesc->estate) || pfs_unlikely(query->relations.runs))
 	{
 		end_any(queryDesc);
 		return;
@@ -701,6 +676,8 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 {
 	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
 		pfs_pg_entry.ExecutorEnd(queryDesc);
+	else if (pfs_unlikely(pfs_session.running != NULL))
+		end_any(queryDesc);
 	else
 		end(queryDesc);
 }

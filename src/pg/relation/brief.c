@@ -88,23 +88,19 @@ pfs_brief_excludes_nothing(Relation table, uint32 rules)
 }
 
 PFS_HOT pg_noinline void
-pfs_brief_begin(PfsRelations *relations, const PfsStatement *statement)
+pfs_brief_begin_other(PfsRelations *relations, const PfsStatement *statement)
 {
-	if (relations->nothing != 0 ||
-		(statement->host_brief == PFS_BRIEF_SCAN ? !pfs_brief_begin_scan(relations, statement)
-		 : !pfs_brief_begin_change(relations, statement)))
+	if (relations->nothing != 0 || !pfs_brief_begin_change(relations, statement))
 		pfs_relations_begin(relations);
 }
 
 /* --- a call ends --- */
 
 PFS_HOT pg_noinline void
-pfs_brief_end(PfsRelations *relations)
+pfs_brief_end_other(PfsRelations *relations)
 {
 	PfsStatement *statement = relations->statement;
 
-	if (statement == NULL || relations->brief == PFS_BRIEF_NOT ||
-		(relations->brief == PFS_BRIEF_SCAN ? !pfs_brief_end_scan(relations, statement, true)
-		 : !pfs_brief_end_change(relations, statement, true)))
+	if (statement == NULL || relations->brief <= PFS_BRIEF_SCAN || !pfs_brief_end_change(relations, statement, true))
 		pfs_relations_end(relations);
 }

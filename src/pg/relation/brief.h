@@ -26,10 +26,6 @@ typedef enum PfsBrief
 #define PFS_BRIEF_SCANNED 0
 #define PFS_BRIEF_CHANGED 1
 
-/* brief.c: the short way, else the general one, of any query's call; its rows may be shown. */
-extern void pfs_brief_begin(PfsRelations *relations, const PfsStatement *statement);
-extern void pfs_brief_end(PfsRelations *relations);
-
 /* --- a call begins --- */
 
 /* A relation that is counted and recorded, and was looked up before; else NULL. */
@@ -258,6 +254,30 @@ pfs_brief_end_change(PfsRelations *relations, PfsStatement *statement, bool show
 		return false;
 	pfs_brief_leave(relations);
 	return true;
+}
+
+/* --- any query's call, whose rows may be shown: the short way, else the general one --- */
+
+/* brief.c: of one that does not just read, or not the short way. */
+extern void pfs_brief_begin_other(PfsRelations *relations, const PfsStatement *statement);
+extern void pfs_brief_end_other(PfsRelations *relations);
+
+static pg_attribute_always_inline void
+pfs_brief_begin(PfsRelations *relations, const PfsStatement *statement)
+{
+	if (pfs_unlikely(relations->nothing != 0 || statement->host_brief != PFS_BRIEF_SCAN) ||
+		pfs_unlikely(!pfs_brief_begin_scan(relations, statement)))
+		pfs_brief_begin_other(relations, statement);
+}
+
+static pg_attribute_always_inline void
+pfs_brief_end(PfsRelations *relations)
+{
+	PfsStatement *statement = relations->statement;
+
+	if (pfs_unlikely(statement == NULL || relations->brief != PFS_BRIEF_SCAN) ||
+		pfs_unlikely(!pfs_brief_end_scan(relations, statement, true)))
+		pfs_brief_end_other(relations);
 }
 
 #endif							/* PFS_PG_BRIEF_H */
