@@ -13,7 +13,7 @@
 #define SLEEPS_OF_READ 50		/* of a millisecond */
 #define SLEEPS_OF_SCAN 200
 
-static int	sleeps = SLEEPS_OF_SCAN;
+static __thread int sleeps = SLEEPS_OF_SCAN;	/* in tests several threads read */
 
 void
 pfs_patience_renew(void)

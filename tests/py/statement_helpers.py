@@ -38,7 +38,8 @@ STAMP_PS = 10**6
 CLOCKS = 1.002
 """The client's clock and the server's timer may differ by a part of a thousand."""
 PAUSE_S = 0.1
-LATE_TO_PAUSE_S = 0.002  # a busy machine does not run the server at once when its client pauses
+LATE_TO_PAUSE_S = PAUSE_S / 5
+"""A busy machine does not run the server at once when its client pauses."""
 
 
 def _major() -> int:
