@@ -68,6 +68,7 @@ take_over_journal(PfsSession *session)
 	}
 	session->oldest_text = session->summed_text = pfs_load(&thread->text_next);
 	session->has_journal = stack > 0;
+	pfs_session_advance(session);
 }
 
 /*
@@ -155,6 +156,7 @@ pfs_session_decide(PfsSession *session, uint64_t changes)
 	session->times_cpu = (gate & PFS_WANTS(STATEMENTS_CPU)) != 0;
 	session->last_cpu = 0;
 	session->plain = 0;
+	pfs_session_advance(session);
 	decide_transaction_rows(session, gate, history);
 	decide_wait_rows(session, gate, history);
 	if (pfs_host_switched != NULL)
@@ -248,7 +250,8 @@ pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class, ui
 		.query_id = query_id,.digest = digest,
 			.digest_generation = pfs_load(&session->arena->digest_generation),
 			.class = (uint16_t) class,
-			.used = session->flags | (pfs_load(&instrument->timed) ? PFS_RECORD_TIMED : 0)
+			.used = session->flags | (pfs_load(&instrument->timed) ? PFS_RECORD_TIMED : 0),
+			.schema = session->schema,.role = session->role
 	};
 	return pfs_load(&instrument->enabled) != 0;
 }
@@ -301,7 +304,8 @@ PFS_HOT PfsStatement *
 pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silent, PfsStatement *parent,
 					PfsTicks start)
 {
-	PfsStatement *statement = pfs_statement_begin_here(session, template, 0, silent, parent, start, false);
+	PfsStatementRecord *record;
+	PfsStatement *statement = pfs_statement_begin_here(session, template, 0, silent, parent, start, 0, &record);
 
 	if (pfs_unlikely(statement == NULL))
 		return NULL;
@@ -365,29 +369,35 @@ pfs_statement_text_position(const PfsSession *session, const PfsStatement *state
 	return next - (uint32_t) ((uint32_t) next - statement->record->text);
 }
 
-/* Writes texts of open statements again that would not be fresh any more "length" bytes later. */
+/*
+ * Writes texts of open statements again that would not be fresh any more "length" bytes later.  Who wants to refer to
+ * one of the older half shall write it again, too: so this is not due before half of the ring is written.
+ */
 static PFS_COLD void
 keep_open_texts(PfsSession *session, uint32_t length)
 {
 	const PfsArena *arena = session->arena;
 	PfsThread  *thread = session->thread;
 
-	pfs_statement_sum(session); /* they may take the place of texts that it needs */
+	pfs_session_advance(session);
 	for (uint32_t i = 0; i <= arena->sizes.statement_stack; i++)
 	{
 		PfsStatement *statement = oldest_text(session);
 		PfsStatementRecord *record;
 		const char *from;
 		uint64_t	position,
-					next = pfs_load(&thread->text_next);
+					next = pfs_load(&thread->text_next),
+					oldest = statement == NULL ? next : pfs_statement_text_position(session, statement),
+					half = next - (session->text_fresh - length) / 2;
 		uint32_t	bytes;
 		char	   *to;
 
-		session->summed_text = next;
-		session->oldest_text = statement == NULL ? next : pfs_statement_text_position(session, statement);
-		if (statement == NULL || next + length - session->oldest_text <=
-			arena->journal_texts - arena->journal_text_share)
+		session->oldest_text = (int64_t) (oldest - half) < 0 ? oldest : half;
+		if (statement == NULL || next + length - oldest <= session->text_fresh)
 			return;
+		if (i == 0)
+			pfs_statement_sum(session); /* it may take the place of texts that are not summed */
+		session->summed_text = next;
 		record = statement->record;
 		from = pfs_journal_texts(arena, thread) + (record->text & (arena->journal_texts - 1));
 		bytes = pfs_min(record->text_length, arena->sizes.sql_text_length);
@@ -412,8 +422,7 @@ room_for_text(PfsSession *session, uint32_t length, uint64_t *position)
 
 	if (pfs_unlikely(next + 2 * longest - session->summed_text > arena->journal_text_share))
 		pfs_statement_sum(session);
-	if (pfs_unlikely(next + 2 * longest - session->oldest_text >
-					 arena->journal_texts - arena->journal_text_share))
+	if (pfs_unlikely(next + 2 * longest - session->oldest_text > session->text_fresh))
 		keep_open_texts(session, 2 * longest);
 	return pfs_journal_text_room(arena, session->thread, length, position);
 }
@@ -435,7 +444,7 @@ pfs_statement_text_set(PfsSession *session, PfsStatement *statement, uint32_t ro
 	uint32_t	bytes = (uint32_t) pfs_min(length, (size_t) session->arena->sizes.sql_text_length);
 
 	pfs_store(&statement->record->text_length, 0);	/* till it is there */
-	pfs_statement_text_put(session, statement->record, write_text(session, text, bytes), bytes);
+	pfs_statement_text_put(statement->record, write_text(session, text, bytes), bytes);
 	pfs_store(&statement->record->role, role);
 }
 
@@ -445,7 +454,7 @@ pfs_statement_text_refer(PfsSession *session, PfsStatement *statement, const cha
 {
 	if (pfs_unlikely(!pfs_statement_text_is_fresh(session, *position)))
 		*position = write_text(session, text, length);
-	pfs_statement_text_put(session, statement->record, *position, length);
+	pfs_statement_text_put(statement->record, *position, length);
 }
 
 void
@@ -496,7 +505,7 @@ PFS_HOT void
 pfs_statement_publish(PfsSession *session, PfsStatement *statement)
 {
 	if (statement->recorded)
-		pfs_statement_publish_here(session, statement, session->in_ring);
+		pfs_statement_publish_here(session, statement, statement->record, session->in_ring);
 }
 
 bool

@@ -72,6 +72,7 @@ typedef struct PfsStatement
 			uint8_t		host_watches:2; /* its plan sorts, or may spill */
 			uint8_t		host_broken:1;	/* an error broke off a run; host_broken_rows are of it */
 			uint8_t		host_brief:3;	/* what its plan asks of relations: PfsBrief, ... */
+			uint8_t		host_at_once:1; /* who has started its query ends it before anything else: it never rests */
 			uint8_t		host_hops;	/* ... and how many nodes are above its scan */
 		};
 		uint64_t	facts;		/* all of these */
@@ -224,11 +225,12 @@ typedef struct PfsSession
 	PfsStatement *newest;		/* of the open ones */
 	uint64_t	plain;			/* arena->changes for which a statement may begin in the plain way, see statement_hot.h; 0 = not */
 
+	uint64_t	key;			/* a template that has it is good, see pfs_session_advance */
 	PfsStatement *free;			/* with a place in the stack; not the first one while none is open */
 	PfsStatementRecord *records;	/* of the journal, with order and open as there */
 	uint16_t   *order;
 	uint16_t   *open_slots;
-	uint64_t	oldest_text;	/* no open statement's text stands before this position */
+	uint64_t	oldest_text;	/* no text of an open statement stands before this position; none may be referred to */
 	PfsClaim	statement_ids;
 	bool		in_ring;		/* the first one is open, and its slot is the next of the journal's ring */
 	bool		times_cpu;		/* statements' processor time is taken */
@@ -243,7 +245,7 @@ typedef struct PfsSession
 	bool		shows;			/* statements make rows */
 	bool		has_journal;	/* with at least one place in the stack */
 	bool		may_be_plain;	/* the host's: it has nothing against it */
-	uint32_t	text_fresh;		/* a text that stands so far back may be referred to, in bytes; see pfs_statement_text_is_fresh */
+	uint32_t	text_fresh;		/* a text that stands so far back, in bytes, may be an open statement's; see oldest_text */
 	uint64_t	slots_of;		/* thread id that the journal belongs to */
 	uint64_t	promised_event; /* event id of the next top-level statement; 0 = none */
 	uint64_t	promised_statement; /* and its statement id; 0 = none */
@@ -299,6 +301,16 @@ extern void (*pfs_host_switched) (PfsSession *session);
 /* Arena's changes, of which the session knows what they mean for it. */
 extern void pfs_session_decide(PfsSession *session, uint64_t changes);
 
+/*
+ * What templates were made of has changed: a switch, the present schema or role, or what of the texts may be referred to.
+ * Each is looked at again before a statement begins by it without a look.
+ */
+static inline void
+pfs_session_advance(PfsSession *session)
+{
+	session->key++;
+}
+
 static inline uint64_t
 pfs_session_decided(PfsSession *session)
 {
@@ -352,10 +364,12 @@ typedef struct PfsTemplate
 	uint16_t	class;
 	uint16_t	level;			/* of a top-level statement: 0 */
 	uint32_t	used;
+	PfsRef		schema;			/* the session's, and ... */
+	uint32_t	role;			/* ... its role, when the template was made */
 } PfsTemplate;
 
-_Static_assert(offsetof(PfsStatementRecord, used) - offsetof(PfsStatementRecord, query_id) ==
-			   offsetof(PfsTemplate, used), "copied at once");
+_Static_assert(offsetof(PfsStatementRecord, role) - offsetof(PfsStatementRecord, query_id) ==
+			   offsetof(PfsTemplate, role) && sizeof(PfsTemplate) == PFS_CACHE_LINE / 2, "copied at once");
 
 /* Fills in the template of a statement of this class.  False: the class is off. */
 extern bool pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class,
@@ -393,13 +407,13 @@ extern void pfs_statement_text_refer(PfsSession *session, PfsStatement *statemen
 extern uint64_t pfs_statement_text_position(const PfsSession *session, const PfsStatement *statement);
 
 /*
- * May a statement that is open now have its text there?  It lasts for a history of longest texts, and until the
- * statement is summed.
+ * May a statement that begins now have its text there?  It lasts for a history of longest texts, and until the
+ * statement is summed.  As long as the session's key stays it is so, if it was once.
  */
 static inline bool
 pfs_statement_text_is_fresh(const PfsSession *session, uint64_t position)
 {
-	return pfs_load(&session->thread->text_next) - position <= session->text_fresh;
+	return (int64_t) (position - session->oldest_text) >= 0;
 }
 
 /* Its text is that of another open statement, whoever's text that is. */

@@ -39,9 +39,9 @@ pfs_statement_next_id(PfsSession *session)
 static inline uint64_t
 pfs_statement_take_id(PfsSession *session, bool top)
 {
-	uint64_t	id = session->promised_statement;
+	uint64_t	id = top ? session->promised_statement : 0;
 
-	if (pfs_likely(id == 0) || !top)
+	if (pfs_likely(id == 0))
 		return pfs_statement_next_id(session);
 	session->promised_statement = 0;
 	return id;
@@ -49,13 +49,13 @@ pfs_statement_take_id(PfsSession *session, bool top)
 
 /* Gives the statement its event id.  The number is the first to be written: see pfs_journal_read_open. */
 static inline void
-pfs_statement_begin_event(PfsSession *session, PfsStatement *statement, PfsStatementRecord *record)
+pfs_statement_begin_event(PfsSession *session, bool recorded, const PfsStatement *parent, PfsStatementRecord *record)
 {
 	uint64_t	id = 0;
 
-	if (pfs_likely(statement->recorded))
+	if (pfs_likely(recorded))
 	{
-		if (pfs_unlikely(session->promised_event != 0) && statement->parent == NULL)
+		if (parent == NULL && pfs_unlikely(session->promised_event != 0))
 		{
 			id = session->promised_event;
 			session->promised_event = 0;
@@ -122,11 +122,11 @@ pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain)
 	return statement;
 }
 
-/* May one begin in the plain way?  Then nothing has to be asked for that is rare. */
+/* May one begin in the plain way?  Then nothing has to be asked for that is rare.  plain: session->plain. */
 static inline __attribute__((always_inline)) bool
-pfs_statement_may_begin_plain(const PfsSession *session, bool nested)
+pfs_statement_may_begin_plain(const PfsSession *session, uint64_t plain, bool nested)
 {
-	return session->plain == pfs_load_acquire(&session->arena->changes) &&
+	return plain == pfs_load_acquire(&session->arena->changes) &&
 		(nested ? session->free != NULL : session->newest == NULL);
 }
 
@@ -139,41 +139,38 @@ pfs_statement_take_waits(PfsSession *session, PfsStatement *statement)
 }
 
 /*
- * plain: in the plain way; then it is not silent, and its parent, if any, has a row.  Else the caller adds what others
- * have.  facts: the host's.
+ * plain: session->plain, if it begins in the plain way; then it is not silent, and its parent, if any, has a row.  0: the
+ * caller adds what others have.  facts: the host's.  *at is its record.
  */
 static inline __attribute__((always_inline)) PfsStatement *
 pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint64_t facts, bool silent,
-						 PfsStatement *parent, PfsTicks start, bool plain)
+						 PfsStatement *parent, PfsTicks start, uint64_t plain, PfsStatementRecord **at)
 {
-	PfsStatement *statement = pfs_statement_take(session, silent, parent == NULL, plain);
+	PfsStatement *statement = pfs_statement_take(session, silent, parent == NULL, plain != 0);
 	PfsStatementRecord *record;
+	bool		recorded;
+	uint64_t	outer = session->transaction.event_id;
 
 	if (!plain && pfs_unlikely(statement == NULL))
 		return NULL;
+	*at = record = statement->record;
 	memset(&statement->spent, 0, offsetof(PfsStatement, facts) - offsetof(PfsStatement, spent));
 	statement->facts = facts;
-	record = statement->record;
-	statement->in_use = true;
-	statement->recorded = plain || (session->shows && statement->place >= 0 && !silent);
-	statement->silent = silent;
-	statement->spare = 0;
-	statement->plain = plain ? session->plain : 0;
+	recorded = plain || (session->shows && statement->place >= 0 && !silent);
+	memcpy(&statement->in_use, (const uint8_t[]) {true, recorded, silent, 0}, 4);
+	statement->plain = plain;
 	statement->parent = parent;
 	statement->since = start;
-	pfs_statement_begin_event(session, statement, record);
-	pfs_store(&record->epoch, pfs_epoch_of(session->decided));
+	pfs_statement_begin_event(session, recorded, parent, record);
+	pfs_store(&record->epoch, pfs_epoch_of(plain ? plain : session->decided));
 	pfs_store(&record->start, start);
 	pfs_store(&record->statement_id, pfs_statement_take_id(session, parent == NULL));
 	pfs_copy_words(&record->query_id, template, sizeof(*template));
-	pfs_copy_words(&record->schema, &session->schema, sizeof(record->schema) + sizeof(record->role));
 	if (!plain)
 		pfs_store(&record->text_length, 0);
 	else
 	{
 		/* in the transaction, unless that began before the parent */
-		uint64_t	outer = session->transaction.event_id;
-
 		if (parent != NULL)
 		{
 			parent->children++;
@@ -189,27 +186,23 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 	return statement;
 }
 
-_Static_assert(offsetof(PfsSession, role) - offsetof(PfsSession, schema) ==
-			   offsetof(PfsStatementRecord, role) - offsetof(PfsStatementRecord, schema), "copied at once");
-
 /* Shows the statement in events_statements_current. */
 static inline void
-pfs_statement_publish_here(PfsSession *session, const PfsStatement *statement, bool in_ring)
+pfs_statement_publish_here(PfsSession *session, const PfsStatement *statement, const PfsStatementRecord *record,
+						   bool in_ring)
 {
 	if (in_ring)
-		pfs_store_release(&session->open_slots[0], (uint16_t) (statement->record - session->records));
+		pfs_store_release(&session->open_slots[0], (uint16_t) (record - session->records));
 	else
 		pfs_store_release(&session->open_slots[statement->place], statement->slot);
 }
 
 /* Its text stands there already; it is fresh. */
 static inline void
-pfs_statement_text_put(PfsSession *session, PfsStatementRecord *record, uint64_t position, uint32_t length)
+pfs_statement_text_put(PfsStatementRecord *record, uint64_t position, uint32_t length)
 {
 	pfs_store(&record->text, (uint32_t) position);
 	pfs_store(&record->text_length, length);
-	if (pfs_unlikely(position < session->oldest_text))
-		session->oldest_text = position;
 }
 
 /* --- end --- */

@@ -294,6 +294,7 @@ refresh_identity(void)
 	PfsPgSearchPath *path;
 	char	   *name = NULL;
 
+	pfs_session_advance(&pfs_session);
 	pfs_session.role = GetUserId();
 	if (!IsTransactionState())
 		return;

@@ -159,14 +159,11 @@ begin_statement(const QueryDesc *queryDesc)
 	return NULL;
 }
 
-/*
- * Back from ExecutorStart, the statement has left the stage.  plan: by which it was begun; is_top: it is what the client's
- * command executes.
- */
-static pg_attribute_always_inline void
-attach(QueryDesc *queryDesc, const PlannedStmt *plan, PfsStatement *statement, bool is_top)
+/* Back from ExecutorStart, the statement has left the stage.  plan: by which it was begun. */
+static pg_noinline void
+attach(QueryDesc *queryDesc, const PlannedStmt *plan, PfsStatement *statement)
 {
-	PfsPgQuery *query = is_top && pfs_likely(pfs_pg_query_is_unnamed(plan))
+	PfsPgQuery *query = statement == pfs_session.top && pfs_pg_query_is_unnamed(plan)
 		? pfs_pg_query_leave_untied(queryDesc, statement) : pfs_pg_query_attach(queryDesc, statement);
 
 	if (pfs_unlikely(queryDesc->planstate->plan != plan->planTree))
@@ -178,12 +175,18 @@ attach(QueryDesc *queryDesc, const PlannedStmt *plan, PfsStatement *statement, b
 		pfs_pg_plan_start(query);
 }
 
-/* A nested query may be that of a cursor, which lies there. */
+/*
+ * A nested query may be that of a cursor, which lies there; SPI's own, whose rows go to SPI from the start, are not: by
+ * one call they are started, run and ended.
+ */
 static inline void
 rest_if_cursor(const QueryDesc *queryDesc, PfsStatement *statement)
 {
-	if (pfs_unlikely(statement->parent != NULL) && queryDesc->dest != NULL &&
-		pfs_unlikely(queryDesc->dest->mydest == DestNone))
+	if (pfs_likely(statement->parent == NULL) || queryDesc->dest == NULL)
+		return;
+	if (queryDesc->dest->mydest == DestSPI)
+		statement->host_at_once = true;
+	else if (queryDesc->dest->mydest == DestNone)
 		pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);
 }
 
@@ -198,7 +201,7 @@ start_done(QueryDesc *queryDesc, const PlannedStmt *plan, PfsStatement *statemen
 	}
 	pfs_pg_leave(statement);
 	rest_if_cursor(queryDesc, statement);
-	attach(queryDesc, plan, statement, statement == pfs_session.top);
+	attach(queryDesc, plan, statement);
 }
 
 static pg_noinline void
@@ -242,7 +245,12 @@ start_plain(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatem
 	pfs_session.running = caller;
 	if (caller != NULL)
 		rest_if_cursor(queryDesc, statement);
-	attach(queryDesc, plan, statement, caller == NULL);
+	plan = queryDesc->plannedstmt;
+	if (pfs_likely(caller == NULL && pfs_pg_untied.relations.estate == NULL && !statement->host_watches) &&
+		pfs_likely(queryDesc->planstate->plan == plan->planTree && pfs_pg_query_is_unnamed(plan)))
+		(void) pfs_pg_query_leave_untied(queryDesc, statement);
+	else
+		attach(queryDesc, plan, statement);
 }
 
 static PFS_HOT pg_noinline void
@@ -398,7 +406,7 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	{
 		note_rows(statement, queryDesc);
 		if (pfs_unlikely(!pfs_pg_has_client || statement->record->level > 0) && count != 0 &&
-			queryDesc->estate->es_processed >= count)
+			!statement->host_at_once && queryDesc->estate->es_processed >= count)
 			pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);	/* it is a cursor's */
 	}
 }

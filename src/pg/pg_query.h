@@ -89,7 +89,6 @@ pfs_pg_query_leave_untied(const QueryDesc *desc, PfsStatement *statement)
 {
 	PfsPgQuery *query = &pfs_pg_untied;
 
-	pfs_keep(query);
 	if (pfs_unlikely(query->relations.estate != NULL))
 		pfs_pg_untied_forget();
 	pfs_relations_init(&query->relations, desc->estate, desc->planstate, statement);

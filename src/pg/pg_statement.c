@@ -316,8 +316,11 @@ pfs_pg_begin_query(const QueryDesc *desc)
 		return NULL;
 	if (pfs_likely(template->text_length > 0 &&
 				   (statement->parent == NULL || (statement->parent->host_flags & PFS_PG_OWN_QUERY) == 0)))
+	{
 		pfs_statement_text_refer(&pfs_session, statement, desc->sourceText + template->text_offset,
-								 template->text_length, &template->text);
+								 template->text_length, &template->text_position);
+		pfs_pg_template_good(template);
+	}
 	else
 		set_text(statement, desc->sourceText, desc->plannedstmt->stmt_location,
 				 desc->plannedstmt->stmt_len);
@@ -338,24 +341,29 @@ static pg_attribute_always_inline PfsStatement *
 begin_plain(const PlannedStmt *plan, Plain kind)
 {
 	const bool	nested = kind == PLAIN_NESTED;
-	PfsSession *session = pfs_pg_session();
-	PfsPgTemplate *template = pfs_pg_template_place(plan);
-	PfsStatement *parent = nested ? session->running : NULL;
+	PfsSession *session;
+	PfsPgTemplate *template;
+	PfsStatement *parent;
 	PfsStatement *statement;
 	PfsStatementRecord *record;
 	PfsTicks	start;
+	uint64		plain;
 
+	if (pfs_unlikely(pfs_pg_identity_changed()))
+		return NULL;
+	session = pfs_pg_session();
+	template = pfs_pg_template_place(plan);
 	pfs_keep(template);
-	start = pfs_pg_command.since;
-	if (pfs_pg_identity_changed() || template->plan != plan || !pfs_statement_may_begin_plain(session, nested) ||
-		template->plain != session->plain || !pfs_statement_text_is_fresh(session, template->text))
+	plain = session->plain;
+	if (pfs_unlikely(!pfs_statement_may_begin_plain(session, plain, nested) || template->plan != plan ||
+					 template->key != session->key))
 		return NULL;
-	if (nested ? !parent->recorded || parent->host_flags != 0 || !session->transaction.open || planned_nested != 0
-		: start == 0 || pfs_pg_is_idle())
+	parent = nested ? session->running : NULL;
+	start = nested ? pfs_now() : pfs_pg_command.since;	/* not known while it is idle */
+	if (pfs_unlikely(nested ? !parent->recorded || parent->host_flags != 0 || !session->transaction.open || planned_nested != 0
+					 : start == 0))
 		return NULL;
-	if (nested)
-		start = pfs_now();
-	statement = pfs_statement_begin_here(session, &template->shared, template->facts, false, parent, start, true);
+	statement = pfs_statement_begin_here(session, &template->shared, template->facts, false, parent, start, plain, &record);
 	if (nested)
 	{
 		statement->host_caller = parent;
@@ -368,12 +376,11 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	}
 	session->running = statement;
 	statement->host_level = statement->host_enter_level = pfs_pg_nest_level;
-	record = statement->record;
-	pfs_statement_text_put(session, record, template->text, template->text_length);
+	pfs_copy_words(&record->text, &template->text, sizeof(record->text) + sizeof(record->text_length));
 	pfs_pg_usage_start(statement);
 	if (kind != PLAIN_COMMAND)
 		store_shape(record, template);
-	pfs_statement_publish_here(session, statement, !nested);
+	pfs_statement_publish_here(session, statement, record, !nested);
 	if (nested)
 		return statement;
 	pfs_statement_take_waits(session, statement);

@@ -95,12 +95,18 @@ fill_common(PfsPgTemplate *template, const PlannedStmt *plan, const char *text, 
 		pfs_pg_text_part(&part, text, plan->stmt_location, plan->stmt_len);
 		template->text_offset = (uint32) (part.data - text);
 		template->text_length = (uint32) pfs_pg_clip(part.data, part.length, pfs_arena->sizes.sql_text_length);
-		/* nowhere yet */
-		template->text = pfs_load(&pfs_session.thread->text_next) - pfs_arena->journal_texts;
+		template->text_position = pfs_session.oldest_text - 1;	/* nowhere yet */
 	}
-	template->plain = template->silent || template->text_length == 0 ||
-		template->shared.digest == PFS_DIGEST_OTHERS || (template->shared.used & PFS_RECORD_TIMED) == 0
-		? PFS_PG_NEVER_PLAIN : template->decided;
+	template->may_be_plain = !template->silent && template->text_length > 0 &&
+		template->shared.digest != PFS_DIGEST_OTHERS && (template->shared.used & PFS_RECORD_TIMED) != 0;
+	template->key = PFS_PG_NO_KEY;
+}
+
+void
+pfs_pg_template_good(PfsPgTemplate *template)
+{
+	template->text = (uint32) template->text_position;
+	template->key = template->may_be_plain ? pfs_session.key : PFS_PG_NO_KEY;
 }
 
 static void
@@ -149,8 +155,9 @@ pfs_pg_template_of_utility(const PlannedStmt *plan, const PfsPgSource *source, c
 		return;
 	place->rows_are = place->sorts = place->brief = place->hops = 0;
 	fill_common(place, plan, source->text, source->class, source->query_id);
-	place->text = pfs_statement_text_position(&pfs_session, statement);
+	place->text_position = pfs_statement_text_position(&pfs_session, statement);
 	keep(place, plan);
+	pfs_pg_template_good(place);
 }
 
 const PfsPgTemplate *
@@ -171,7 +178,11 @@ pfs_pg_template(const QueryDesc *desc)
 	PfsPgTemplate *place = pfs_pg_template_place(plan);
 
 	if (pfs_likely(place->plan == plan && place->decided == pfs_session_decided(&pfs_session)))
+	{
+		place->shared.schema = pfs_session.schema;
+		place->shared.role = pfs_session.role;
 		return place;
+	}
 	if (plan->queryId == 0 || !take_place(place, plan))
 		place = &once;
 	fill(place, desc);

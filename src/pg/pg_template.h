@@ -3,7 +3,8 @@
  *		What all executions of a plan share: digest, class, text, and what the plan's shape tells.
  *
  * Kept for cached plans, as long as no switch changes (arena->changes); forgotten by the memory that the
- * plan lives in.  Other plans serve once and are looked at each time.
+ * plan lives in.  Other plans serve once and are looked at each time.  One that has the session's key is right as it
+ * stands: schema, role and text, too.
  */
 #ifndef PFS_PG_TEMPLATE_H
 #define PFS_PG_TEMPLATE_H
@@ -13,20 +14,22 @@
 #include "pg/pg_command.h"
 
 #define PFS_PG_SHAPE_COUNTERS 6
-#define PFS_PG_NEVER_PLAIN UINT64_MAX	/* no session->plain, nor the 0 that stands there for none */
+#define PFS_PG_NO_KEY 0			/* no session's */
 
 /* Who begins in the plain way looks at the first line. */
 typedef struct PfsPgTemplate
 {
 	PFS_ALIGNED const PlannedStmt *plan;	/* NULL = free */
-	uint64		plain;			/* as "decided", if its statements may begin in the plain way, else: */
+	uint64		key;			/* the session's for which its statements may begin in the plain way */
 	PfsTemplate shared;			/* counters that are used are the shape's */
-	uint64		text;			/* where it was written last */
-	uint32		text_offset;	/* in the query's source, without white space ... */
-	uint32		text_length;	/* ... as much as is kept; 0 = to be asked each time */
+	uint32		text;			/* where it was written last, as records tell it */
+	uint32		text_length;	/* as much as is kept; 0 = to be asked each time */
 	uint64		facts;			/* of a statement that begins in the plain way */
 
-	uint64		decided;		/* arena->changes for which it is right */
+	uint64		decided;		/* arena->changes for which it is right, but for schema, role and text */
+	uint64		text_position;	/* where it was written last */
+	uint32		text_offset;	/* in the query's source, without white space */
+	bool		may_be_plain;	/* may its statements begin in the plain way, ever? */
 	struct PfsPgPlanGone *gone;
 	uint32		shape[PFS_PG_SHAPE_COUNTERS];	/* values of the used ones, in their order */
 	uint8		silent;			/* the class is off */
@@ -43,6 +46,9 @@ extern PfsPgTemplate *pfs_pg_template(const QueryDesc *desc);
 
 /* What the plan's shape tells, and nothing else: for one that was just made.  Good until the next call. */
 extern const PfsPgTemplate *pfs_pg_template_shape(const QueryDesc *desc);
+
+/* The statement that was begun by it has its text: others may begin in the plain way. */
+extern void pfs_pg_template_good(PfsPgTemplate *template);
 
 /* Makes that of a command with a cached plan, whose statement this is: for the next time. */
 extern void pfs_pg_template_of_utility(const PlannedStmt *plan, const PfsPgSource *source,

@@ -25,7 +25,7 @@ new_side(void)
 	side.session->may_be_plain = true;
 	side.session->role = FIXTURE_ROLE;
 	pfs_template_make(side.session, &side.template, 1, 77, fixture_digest(side.session, 77));
-	side.text = side.session->thread->text_next - side.arena->journal_texts;
+	side.text = side.session->oldest_text - 1;
 	return side;
 }
 
@@ -42,9 +42,10 @@ begin(Side *side, bool plain, PfsTicks start)
 {
 	PfsSession *session = side->session;
 	PfsStatement *statement;
+	PfsStatementRecord *record;
 
-	plain = plain && pfs_statement_may_begin_plain(session, false);
-	statement = plain ? pfs_statement_begin_here(session, &side->template, 0, false, NULL, start, true)
+	plain = plain && pfs_statement_may_begin_plain(session, session->plain, false);
+	statement = plain ? pfs_statement_begin_here(session, &side->template, 0, false, NULL, start, session->plain, &record)
 					  : pfs_statement_begin(session, &side->template, false, NULL, start);
 	pfs_statement_text_refer(session, statement, "select ?", 8, &side->text);
 	pfs_statement_set(statement, PFS_COUNTER_ROWS_SENT, start % 3);
@@ -198,11 +199,12 @@ test_nested(void)
 		{
 			PfsStatement *outer = begin(&side[s], s == 1, start);
 			PfsStatement *inner;
+			PfsStatementRecord *record;
 
 			side[s].session->running = outer;
 			if (start == FIXTURE_START + 300)
 				pfs_transaction_open(side[s].session, start);
-			inner = s == 1 && pfs_statement_may_begin_plain(side[s].session, true) ? pfs_statement_begin_here(side[s].session, &side[s].template, 0, false, outer, start + 10, true)
+			inner = s == 1 && pfs_statement_may_begin_plain(side[s].session, side[s].session->plain, true) ? pfs_statement_begin_here(side[s].session, &side[s].template, 0, false, outer, start + 10, side[s].session->plain, &record)
 						   : pfs_statement_begin(side[s].session, &side[s].template, false, outer, start + 10);
 			pfs_store(&inner->record->text_length, 0);
 			pfs_statement_publish(side[s].session, inner);
