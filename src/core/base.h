@@ -25,11 +25,13 @@ typedef uint64_t PfsTicks;
 #define pfs_likely(x) __builtin_expect((x) != 0, 1)
 #define pfs_unlikely(x) __builtin_expect((x) != 0, 0)
 /* Runs with each event: such functions stand together, on few pages of code. */
-#define PFS_HOT __attribute__((hot))
+#define PFS_HOT __attribute__((hot, aligned(64)))
 /* What each statement looks at stands together, on few lines of memory: variables of a process. */
 #define PFS_HOT_DATA __attribute__((section(".data.hot")))
 /* What a hot function calls in rare cases: stands elsewhere, and costs its caller no registers. */
 #define PFS_COLD __attribute__((cold, noinline))
+/* What the compiler may take for granted, because the caller has seen to it. */
+#define pfs_assume(x) do { if (!(x)) __builtin_unreachable(); } while (0)
 /* The compiler forgets where a pointer comes from: it stays in a register instead of being made again. */
 #define pfs_keep(pointer) __asm__("" : "+r"(pointer))
 #define PFS_LENGTH(array) (sizeof(array) / sizeof((array)[0]))

@@ -122,16 +122,18 @@ pfs_record_counter(const PfsStatementRecord *record, PfsCounter counter)
 }
 
 /*
- * Copies a record into or out of shared memory, counters only as far as used; the most frequent ones, which most have
- * and nothing else, at once.
+ * Copies what is behind the event id, counters only as far as used; the most frequent ones, which most have and nothing
+ * else, at once.
  */
 static inline void
-pfs_record_copy(PfsStatementRecord *to, const PfsStatementRecord *from)
+pfs_record_copy_behind(PfsStatementRecord *to, const PfsStatementRecord *from)
 {
 	enum {FREQUENT = 3};
 	uint32_t	used;
 
-	pfs_copy_words(to, from, offsetof(PfsStatementRecord, counter) + FREQUENT * sizeof(uint64_t));
+	pfs_copy_words(&to->nesting_event_id, &from->nesting_event_id,
+				   offsetof(PfsStatementRecord, counter) - offsetof(PfsStatementRecord, nesting_event_id) +
+				   FREQUENT * sizeof(uint64_t));
 	if (pfs_likely((to->used & ((PFS_USED_MASK & ~((UINT32_C(1) << FREQUENT) - 1)) | PFS_RECORD_FAILED)) == 0))
 		return;
 	for (used = to->used & PFS_USED_MASK; used != 0; used &= used - 1)
@@ -142,6 +144,14 @@ pfs_record_copy(PfsStatementRecord *to, const PfsStatementRecord *from)
 	}
 	if ((to->used & PFS_RECORD_FAILED) != 0)
 		pfs_copy_words(&to->sqlstate, &from->sqlstate, 2 * sizeof(uint64_t));
+}
+
+/* Copies a record into or out of shared memory. */
+static inline void
+pfs_record_copy(PfsStatementRecord *to, const PfsStatementRecord *from)
+{
+	pfs_store(&to->event_id, pfs_load(&from->event_id));
+	pfs_record_copy_behind(to, from);
 }
 
 #define PFS_GID_LENGTH 64

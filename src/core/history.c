@@ -291,10 +291,6 @@ put_statement(StatementRows *rows, const PfsStatementRecord *record, PfsLongStat
 PFS_HOT __attribute__((noinline)) void
 pfs_history_statements(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims, uint64_t first, uint64_t last)
 {
-	const uint16_t *order = pfs_journal_order(arena, thread);
-	const PfsStatementRecord *records = pfs_journal_records(arena, thread);
-	uint32_t	slots = pfs_journal_slots(arena),
-				mask = arena->journal_ring - 1;
 	StatementRows rows = {.arena = arena,.thread = thread,.claims = claims,.position = claims->rows.next,
 		.thread_id = pfs_load(&thread->thread_id),.text_next = pfs_load(&thread->text_next),
 		.user = pfs_load(&thread->user),.encoding = (uint8_t) pfs_load(&thread->encoding)};
@@ -304,8 +300,7 @@ pfs_history_statements(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims
 	rows.end = rows.position;	/* first it is asked whether what was claimed earlier is still to be had */
 	for (uint64_t number = first; number <= last; number++)
 	{
-		uint32_t	slot = pfs_load(&order[number & mask]);
-		const PfsStatementRecord *record = &records[slot < slots ? slot : 0];
+		const PfsStatementRecord *record = pfs_journal_record(arena, thread, number);
 
 		if (pfs_unlikely((record->used & PFS_RECORD_LONG) == 0 || record->event_id == 0))
 			continue;

@@ -7,15 +7,9 @@
 void
 pfs_journal_clear(PfsArena *arena, PfsThread *thread)
 {
-	uint16_t   *order = pfs_journal_order(arena, thread);
-	uint32_t	stack = arena->sizes.statement_stack;
-
 	if (!pfs_thread_has_statements(arena, thread))
 		return;
-	/* slots of the stack come first, those of the ring behind them */
-	for (uint32_t i = 0; i < arena->journal_ring; i++)
-		pfs_store(&order[i], (uint16_t) (stack + i));
-	for (uint32_t i = 0; i < stack; i++)
+	for (uint32_t i = 0; i < arena->sizes.statement_stack; i++)
 		pfs_store(&pfs_journal_open(arena, thread)[i], PFS_NO_SLOT);
 	for (uint32_t i = 0; i < pfs_journal_slots(arena); i++)
 		pfs_store(&pfs_journal_records(arena, thread)[i].event_id, 0);
@@ -96,6 +90,13 @@ pfs_journal_unsummed(const PfsArena *arena, PfsThread *thread, uint64_t *first, 
 	return false;
 }
 
+/* Does a statement stand in this slot that is open, if one of so many have ended? */
+static inline bool
+may_be_open(const PfsArena *arena, uint32_t slot, uint64_t ended)
+{
+	return slot < arena->sizes.statement_stack || slot == pfs_journal_slot(arena, ended + 1);
+}
+
 /*
  * An open statement's number tells whether its slot has served another one meanwhile: it is read first, and
  * again at last, because it is the first word that the other one writes.
@@ -108,16 +109,23 @@ pfs_journal_read_open(const PfsArena *arena, PfsThread *thread, uint32_t place, 
 	for (int i = 0; i < PFS_READ_RETRIES && pfs_thread_has_statements(arena, thread); i++)
 	{
 		uint32_t	slot = pfs_load_acquire(open);
+		uint64_t	ended = pfs_load_acquire(&thread->ended);
 		const PfsStatementRecord *record = pfs_journal_records(arena, thread) + slot;
 		uint64_t	event_id;
 
 		if (slot >= pfs_journal_slots(arena))
 			return false;
-		event_id = pfs_load_acquire(&record->event_id);
-		pfs_record_copy(to, record);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (pfs_load(open) == slot && pfs_load(&record->event_id) == event_id && to->event_id == event_id)
-			return event_id != 0;
+		if (may_be_open(arena, slot, ended))
+		{
+			event_id = pfs_load_acquire(&record->event_id);
+			pfs_record_copy(to, record);
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			if (pfs_load(open) == slot && pfs_load(&record->event_id) == event_id && to->event_id == event_id &&
+				may_be_open(arena, slot, pfs_load(&thread->ended)))
+				return event_id != 0;
+		}
+		else if (pfs_load(open) == slot)
+			return false;		/* it has ended, and no other has begun */
 		pfs_cpu_pause();
 	}
 	return false;

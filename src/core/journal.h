@@ -2,10 +2,10 @@
  * journal.h
  *		The journal of a thread: its open statements, the last ones that have ended, their texts.
  *
- * A statement is written where it stays: in a slot for one record.  While it runs its slot is named
- * in "open"; when it ends, its number is published in thread->ended.  Nothing else happens then.  One that begins
- * when none is open has the next slot of the ring "order", the oldest one.  Before another one begins it makes that
- * slot its own; what ends out of a slot of its own changes it for the oldest one of the ring.  Records are numbered
+ * A statement is written where it will stay, in the ring's slot for the next record; when it ends, that record's number
+ * is published in thread->ended.  Nothing else happens then.  Before another one begins it moves to a slot of its own
+ * in the stack, and when it ends from there it is copied to the ring.  Where an open statement stands is named in
+ * "open"; a slot of the ring is open only as long as it is that of the next record.  Records are numbered
  * without gaps, in the order in which statements end.  They are added to the summaries later, see
  * summing.h; until then a reader adds those that are newer than the cells (thread->summed).
  *
@@ -34,23 +34,29 @@ pfs_journal_slots(const PfsArena *arena)
 }
 
 static inline uint16_t *
-pfs_journal_order(const PfsArena *arena, PfsThread *thread)
+pfs_journal_open(const PfsArena *arena, PfsThread *thread)
 {
 	return PFS_AT(thread, arena->thread_journal_offset, uint16_t);
 }
 
-static inline uint16_t *
-pfs_journal_open(const PfsArena *arena, PfsThread *thread)
+static inline size_t
+pfs_journal_open_bytes(const PfsArena *arena)
 {
-	return pfs_journal_order(arena, thread) + arena->journal_ring;
+	return PFS_ALIGN_UP(arena->sizes.statement_stack * sizeof(uint16_t), PFS_CACHE_LINE);
 }
 
+/* Slots of the stack come first, those of the ring behind them. */
 static inline PfsStatementRecord *
 pfs_journal_records(const PfsArena *arena, PfsThread *thread)
 {
-	return PFS_AT(thread, arena->thread_journal_offset +
-				  PFS_ALIGN_UP(pfs_journal_slots(arena) * sizeof(uint16_t), PFS_CACHE_LINE),
-				  PfsStatementRecord);
+	return PFS_AT(thread, arena->thread_journal_offset + pfs_journal_open_bytes(arena), PfsStatementRecord);
+}
+
+/* Slot of the record with this number. */
+static inline uint32_t
+pfs_journal_slot(const PfsArena *arena, uint64_t number)
+{
+	return arena->sizes.statement_stack + ((uint32_t) number & (arena->journal_ring - 1));
 }
 
 static inline char *
@@ -62,17 +68,15 @@ pfs_journal_texts(const PfsArena *arena, PfsThread *thread)
 static inline size_t
 pfs_journal_bytes(const PfsArena *arena)
 {
-	return PFS_ALIGN_UP(pfs_journal_slots(arena) * sizeof(uint16_t), PFS_CACHE_LINE) +
-		pfs_journal_slots(arena) * sizeof(PfsStatementRecord) + arena->journal_texts;
+	return pfs_journal_open_bytes(arena) + pfs_journal_slots(arena) * sizeof(PfsStatementRecord) +
+		arena->journal_texts;
 }
 
 /* The record with this number: some record in any case. */
 static inline PfsStatementRecord *
 pfs_journal_record(const PfsArena *arena, PfsThread *thread, uint64_t number)
 {
-	uint32_t	slot = pfs_load(&pfs_journal_order(arena, thread)[number & (arena->journal_ring - 1)]);
-
-	return pfs_journal_records(arena, thread) + (slot < pfs_journal_slots(arena) ? slot : 0);
+	return pfs_journal_records(arena, thread) + pfs_journal_slot(arena, number);
 }
 
 /* Of a text, or a message, that stands there: the length if it is still whole, else 0. */

@@ -43,12 +43,12 @@ take_over_journal(PfsSession *session)
 	session->slots_of = thread->thread_id;
 	memset(session->statements_long.hot, 0, sizeof(session->statements_long.hot));
 	session->free = session->free_unplaced = session->newest = NULL;
-	session->in_ring = session->has_journal = false;
+	session->in_ring = NULL;
+	session->has_journal = false;
 	session->records = pfs_journal_records(arena, thread);
-	session->order = pfs_journal_order(arena, thread);
+	session->ring = session->records + pfs_journal_slot(arena, 0);
 	session->open_slots = pfs_journal_open(arena, thread);
-	session->ring_mask = (uint16_t) (arena->journal_ring - 1);	/* slots have 16 bits */
-	session->slots = pfs_journal_slots(arena);
+	session->ring_mask = arena->journal_ring - 1;
 	session->text_fresh = arena->journal_texts - arena->journal_text_share;
 	memset(session->statements_long.known, 0, sizeof(session->statements_long.known));
 	if (!pfs_thread_has_statements(arena, thread))
@@ -61,8 +61,7 @@ take_over_journal(PfsSession *session)
 		statement->cpu = 0;
 		statement->waits.used = statement->waits.last = 0;
 		statement->place = (int16_t) (i < stack ? i : -1);
-		statement->slot = (uint16_t) i;
-		statement->record = i < stack ? session->records + i : &statement->own_record;
+		statement->record = &statement->own_record;
 		if (i > 0)
 			add_free(session, statement);
 	}
@@ -181,16 +180,34 @@ pfs_statement_promise(PfsSession *session)
 	return session->promised_statement;
 }
 
-/* The first one makes the slot its own that it has: its former one will be that of the next record. */
+/*
+ * Another one begins, which will end first: this one moves to its place in the stack.  Its event id is written last, see
+ * pfs_journal_read_open.
+ */
 PFS_HOT __attribute__((noinline)) void
 pfs_statement_leave_ring(PfsSession *session)
 {
-	PfsStatement *first = &session->statement[0];
-	uint16_t	slot = (uint16_t) (first->record - session->records);
+	PfsStatement *statement = session->in_ring;
+	const PfsStatementRecord *from = statement->record;
+	PfsStatementRecord *own = session->records + statement->place;
 
-	pfs_store(pfs_statement_next_in_order(session), first->slot);
-	first->slot = slot;
-	session->in_ring = false;
+	session->in_ring = NULL;
+	statement->record = own;
+	pfs_store(&own->event_id, 0);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	pfs_record_copy_behind(own, from);
+	pfs_store_release(&own->event_id, from->event_id);
+	if (statement->recorded)
+		pfs_store_release(&session->open_slots[statement->place], (uint16_t) statement->place);
+}
+
+/* It ends while it is not there: the one that is makes way. */
+void
+pfs_statement_copy_to_ring(PfsSession *session, const PfsStatement *statement)
+{
+	if (session->in_ring != NULL)
+		pfs_statement_leave_ring(session);
+	pfs_record_copy(pfs_statement_next_record(session), statement->record);
 }
 
 /* silent: one without a place in the stack. */
@@ -205,9 +222,11 @@ pfs_statement_take_any(PfsSession *session, bool silent)
 		if (pfs_unlikely(session->slots_of != session->thread->thread_id))
 			take_over_journal(session);
 		if (!silent && session->has_journal)
-			return pfs_statement_take_first(session);
+			return &session->statement[0];
+		if (session->has_journal)
+			pfs_statement_hide(session, &session->statement[0]);	/* its end has left that to the next one */
 	}
-	if (session->in_ring)
+	if (session->in_ring != NULL)
 		pfs_statement_leave_ring(session);
 	list = session->free == NULL || silent ? &session->free_unplaced : &session->free;
 	statement = *list;
@@ -318,7 +337,8 @@ pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silen
 	if (pfs_unlikely(session->times_cpu))
 		statement->cpu = begin_cpu(session, statement);
 	if (pfs_likely(statement->recorded && (template->used & PFS_RECORD_TIMED) != 0 &&
-				   template->digest != PFS_DIGEST_OTHERS))
+				   template->digest != PFS_DIGEST_OTHERS &&
+				   (statement->older == NULL || statement != &session->statement[0])))
 		statement->plain = session->plain;
 	return statement;
 }
@@ -505,7 +525,7 @@ PFS_HOT void
 pfs_statement_publish(PfsSession *session, PfsStatement *statement)
 {
 	if (statement->recorded)
-		pfs_statement_publish_here(session, statement, statement->record, session->in_ring);
+		pfs_statement_publish_here(session, (uint32_t) statement->place, statement->record);
 }
 
 bool
@@ -599,8 +619,8 @@ release(PfsSession *session, PfsStatement *statement)
 		session->newest = statement->older;
 	if (statement->older != NULL)
 		statement->older->newer = statement->newer;
-	if (statement == &session->statement[0])
-		session->in_ring = false;
+	if (session->in_ring == statement)
+		session->in_ring = NULL;
 	pfs_statement_put_back(session, statement);
 }
 
@@ -694,7 +714,10 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	if (pfs_unlikely(record->digest == PFS_DIGEST_OTHERS) && record->query_id != 0 && !statement->silent)
 		pfs_lose(session->arena, PFS_LOSS_DIGEST);
 	if (pfs_likely(statement->recorded) || !end_without_row(session, statement))
-		pfs_statement_append(session, statement, statement->place >= 0, session->in_ring);
+	{
+		pfs_statement_append(session, statement, false);
+		pfs_statement_hide(session, statement);
+	}
 	release(session, statement);
 	if (pfs_unlikely(pfs_load(&thread->ended) - pfs_load(&thread->summed) >= PFS_UNSUMMED))
 		pfs_statement_sum(session);

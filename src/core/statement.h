@@ -45,7 +45,7 @@ typedef struct PfsStatement
 	struct PfsStatement *newer;
 	PfsTicks	since;			/* it runs since then; 0 = it does not: a suspended cursor */
 	int16_t		place;			/* in the thread's stack, -1 = none */
-	uint16_t	slot;			/* of the journal: for the next record at this place */
+	uint16_t	spare_place;
 	int32_t		host_level;		/* transaction nesting level at open */
 	int32_t		host_enter_level;	/* and when it last went on stage */
 	uint8_t		in_use;
@@ -223,16 +223,16 @@ typedef struct PfsSession
 	PfsStatement *running;		/* innermost statement on stage */
 	PfsStatement *top;			/* the host's: top-level statement while none is running, or NULL */
 	PfsStatement *newest;		/* of the open ones */
+	PfsStatement *in_ring;		/* the one that is written in the journal's ring, or NULL */
 	uint64_t	plain;			/* arena->changes for which a statement may begin in the plain way, see statement_hot.h; 0 = not */
 
 	uint64_t	key;			/* a template that has it is good, see pfs_session_advance */
 	PfsStatement *free;			/* with a place in the stack; not the first one while none is open */
 	PfsStatementRecord *records;	/* of the journal, with order and open as there */
-	uint16_t   *order;
+	PfsStatementRecord *ring;	/* those of the ring */
 	uint16_t   *open_slots;
 	uint64_t	oldest_text;	/* no text of an open statement stands before this position; none may be referred to */
 	PfsClaim	statement_ids;
-	bool		in_ring;		/* the first one is open, and its slot is the next of the journal's ring */
 	bool		times_cpu;		/* statements' processor time is taken */
 	bool		busy;			/* inside a recording function */
 	uint8_t		phase;			/* PfsPhase: the host's */
@@ -240,8 +240,7 @@ typedef struct PfsSession
 
 	PfsRef		schema;			/* name of the present one, and ... */
 	uint32_t	role;			/* ... the present role: the host's, for statements that start */
-	uint32_t	slots;			/* of the journal, and ... */
-	uint16_t	ring_mask;		/* ... of its ring */
+	uint32_t	ring_mask;		/* of its slots */
 	bool		shows;			/* statements make rows */
 	bool		has_journal;	/* with at least one place in the stack */
 	bool		may_be_plain;	/* the host's: it has nothing against it */

@@ -15,6 +15,7 @@
 extern void pfs_statement_claim_ids(PfsSession *session);
 extern PfsStatement *pfs_statement_take_any(PfsSession *session, bool silent);
 extern void pfs_statement_leave_ring(PfsSession *session);
+extern void pfs_statement_copy_to_ring(PfsSession *session, const PfsStatement *statement);
 
 /* The reset counter's part of what pfs_session_decided returns. */
 static inline uint32_t
@@ -36,13 +37,14 @@ pfs_statement_next_id(PfsSession *session)
 	return session->statement_ids.next++;
 }
 
+/* plain: one is at hand. */
 static inline uint64_t
-pfs_statement_take_id(PfsSession *session, bool top)
+pfs_statement_take_id(PfsSession *session, bool top, bool plain)
 {
 	uint64_t	id = top ? session->promised_statement : 0;
 
 	if (pfs_likely(id == 0))
-		return pfs_statement_next_id(session);
+		return plain ? session->statement_ids.next++ : pfs_statement_next_id(session);
 	session->promised_statement = 0;
 	return id;
 }
@@ -67,31 +69,26 @@ pfs_statement_begin_event(PfsSession *session, bool recorded, const PfsStatement
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-/* Where the slot of the next record that ends is said. */
-static inline uint16_t *
-pfs_statement_next_in_order(const PfsSession *session)
+/* Is a statement id at hand, so that none has to be claimed? */
+static inline bool
+pfs_statement_has_id(const PfsSession *session)
 {
-	return &session->order[(pfs_load(&session->thread->ended) + 1) & session->ring_mask];
+	return session->statement_ids.next != session->statement_ids.end;
 }
 
-static inline uint32_t
-pfs_statement_slot_at(const PfsSession *session, const uint16_t *place)
+/* The record of the next statement that ends. */
+static inline PfsStatementRecord *
+pfs_statement_next_record(const PfsSession *session)
 {
-	uint32_t	slot = pfs_load(place);
-
-	return pfs_likely(slot < session->slots) ? slot : session->arena->sizes.statement_stack;	/* damaged */
+	return &session->ring[(pfs_load(&session->thread->ended) + 1) & session->ring_mask];
 }
 
-/* The first one, which has a place in the stack: none is open. */
-static inline PfsStatement *
-pfs_statement_take_first(PfsSession *session)
+/* It is written where it will stay, if no other one begins. */
+static inline void
+pfs_statement_enter_ring(PfsSession *session, PfsStatement *statement)
 {
-	PfsStatement *statement = &session->statement[0];
-	uint32_t	slot = pfs_statement_slot_at(session, pfs_statement_next_in_order(session));
-
-	statement->record = session->records + slot;
-	session->in_ring = true;
-	return statement;
+	statement->record = pfs_statement_next_record(session);
+	session->in_ring = statement;
 }
 
 /* Adds it to the list of those that are open; NULL: too many.  plain: one is free. */
@@ -102,10 +99,10 @@ pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain)
 	PfsStatement *statement;
 
 	if (first && plain)
-		statement = pfs_statement_take_first(session);
+		statement = &session->statement[0];
 	else if (plain)
 	{
-		if (session->in_ring)
+		if (session->in_ring != NULL)
 			pfs_statement_leave_ring(session);
 		statement = session->free;
 		session->free = statement->older;
@@ -114,6 +111,9 @@ pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain)
 		statement = pfs_statement_take_any(session, silent);
 	if (!plain && pfs_unlikely(statement == NULL))
 		return NULL;
+	pfs_keep(statement);
+	if (plain || statement->place >= 0)
+		pfs_statement_enter_ring(session, statement);
 	statement->older = newest;
 	statement->newer = NULL;
 	if (newest != NULL)
@@ -127,7 +127,7 @@ static inline __attribute__((always_inline)) bool
 pfs_statement_may_begin_plain(const PfsSession *session, uint64_t plain, bool nested)
 {
 	return plain == pfs_load_acquire(&session->arena->changes) &&
-		(nested ? session->free != NULL : session->newest == NULL);
+		(nested ? session->free != NULL : session->newest == NULL) && pfs_statement_has_id(session);
 }
 
 /* What was waited for since the command came is its own: after it has begun. */
@@ -164,7 +164,7 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 	pfs_statement_begin_event(session, recorded, parent, record);
 	pfs_store(&record->epoch, pfs_epoch_of(plain ? plain : session->decided));
 	pfs_store(&record->start, start);
-	pfs_store(&record->statement_id, pfs_statement_take_id(session, parent == NULL));
+	pfs_store(&record->statement_id, pfs_statement_take_id(session, parent == NULL, plain != 0));
 	pfs_copy_words(&record->query_id, template, sizeof(*template));
 	if (!plain)
 		pfs_store(&record->text_length, 0);
@@ -188,13 +188,9 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 
 /* Shows the statement in events_statements_current. */
 static inline void
-pfs_statement_publish_here(PfsSession *session, const PfsStatement *statement, const PfsStatementRecord *record,
-						   bool in_ring)
+pfs_statement_publish_here(PfsSession *session, uint32_t place, const PfsStatementRecord *record)
 {
-	if (in_ring)
-		pfs_store_release(&session->open_slots[0], (uint16_t) (record - session->records));
-	else
-		pfs_store_release(&session->open_slots[statement->place], statement->slot);
+	pfs_store_release(&session->open_slots[place], (uint16_t) (record - session->records));
 }
 
 /* Its text stands there already; it is fresh. */
@@ -224,7 +220,7 @@ pfs_statement_put_back(PfsSession *session, PfsStatement *statement)
 	session->free = statement;
 }
 
-/* Takes the statement's slot out of the table: it may be written again. */
+/* Takes the statement out of the table: its slot may be written again. */
 static inline void
 pfs_statement_hide(PfsSession *session, const PfsStatement *statement)
 {
@@ -233,32 +229,20 @@ pfs_statement_hide(PfsSession *session, const PfsStatement *statement)
 }
 
 /*
- * The record joins those that have ended.  Unless it stands there already (in_ring), its slot changes places with the
- * oldest one; a statement without a slot (not placed) is copied to that.
+ * The record joins those that have ended, among which it stands already, or is copied to.  Where it stood there, a reader
+ * sees by its number that it is not open any more.  is_there: it is known to stand there.
  */
 static inline __attribute__((always_inline)) uint64_t
-pfs_statement_append(PfsSession *session, PfsStatement *statement, bool placed, bool in_ring)
+pfs_statement_append(PfsSession *session, const PfsStatement *statement, bool is_there)
 {
 	PfsThread  *thread = session->thread;
 	uint64_t	number = pfs_load(&thread->ended) + 1;
 
-	if (!in_ring)
-	{
-		uint16_t   *place = pfs_statement_next_in_order(session);
-		uint32_t	oldest = pfs_statement_slot_at(session, place);
-
-		if (placed)
-		{
-			pfs_store(place, statement->slot);
-			statement->slot = (uint16_t) oldest;
-			statement->record = session->records + oldest;
-		}
-		else
-			pfs_record_copy(session->records + oldest, statement->record);
-	}
+	if (is_there || pfs_likely(session->in_ring == statement))
+		session->in_ring = NULL;
+	else
+		pfs_statement_copy_to_ring(session, statement);
 	pfs_store_release(&thread->ended, number);
-	if (placed)
-		pfs_store(&session->open_slots[in_ring ? 0 : statement->place], PFS_NO_SLOT);
 	/* whatever is written to the slot of the oldest comes after its number is gone */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	return number;
@@ -272,23 +256,23 @@ pfs_statement_is_plain(const PfsSession *session, const PfsStatement *statement)
 		session->running == statement->parent && statement->waits.used == 0;
 }
 
-/* The same of the first one, while nothing is on stage and no other has been open with it. */
+/* The same of the first one, while nothing is on stage and no other has been open with it: it began alone, if it is plain. */
 static inline bool
 pfs_statement_is_plain_first(const PfsSession *session, const PfsStatement *first)
 {
-	return session->in_ring && first->plain == pfs_load_acquire(&session->arena->changes) && first->waits.used == 0;
+	return session->in_ring == first && first->plain == pfs_load_acquire(&session->arena->changes) && first->waits.used == 0;
 }
 
 /*
- * Ends such a statement, now or when it paused: *end says when it did.  in_ring: it is the first, and its slot is the
- * ring's.  True: it is time to sum.
+ * Ends such a statement, now or when it paused: *end says when it did.  is_first: pfs_statement_is_plain_first.  True: it is
+ * time to sum.
  */
 static inline __attribute__((always_inline)) bool
-pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks *end, bool in_ring)
+pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks *end, bool is_first)
 {
 	PfsThread  *thread = session->thread;
 	PfsStatementRecord *record = statement->record;
-	PfsStatement *older = in_ring ? NULL : statement->older;
+	PfsStatement *older = is_first ? NULL : statement->older;
 	PfsTicks	wait = statement->spent;
 	uint64_t	number;
 
@@ -303,13 +287,12 @@ pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks *
 	pfs_store(&record->end, *end);
 	pfs_store(&record->wait, wait);
 	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
-	number = pfs_statement_append(session, statement, true, in_ring);
+	number = pfs_statement_append(session, statement, is_first);
 	statement->in_use = false;
 	session->newest = older;
-	if (in_ring)
-		session->in_ring = false;
-	else
+	if (!is_first)				/* else the next one has its place */
 	{
+		pfs_statement_hide(session, statement);
 		if (older != NULL)
 			older->newer = NULL;
 		if (statement->parent != NULL)

@@ -207,12 +207,9 @@ pfs_sum_record(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *rec
 void
 pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 {
-	const uint16_t *order = pfs_journal_order(arena, thread);
-	const PfsStatementRecord *records = pfs_journal_records(arena, thread);
+	const PfsStatementRecord *ring = pfs_journal_record(arena, thread, 0);
 	const PfsStatementRecord *record;
-	uint32_t	slots = pfs_journal_slots(arena),
-				mask = arena->journal_ring - 1,
-				slot;
+	uint32_t	mask = arena->journal_ring - 1;
 	uint64_t	number = pfs_max(pfs_load(&thread->summed), pfs_load(&thread->summing));
 	uint64_t	ended = pfs_load(&thread->ended);
 	Samples		samples;
@@ -224,11 +221,7 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 	if (!pfs_thread_has_statements(arena, thread) || pfs_load(&thread->summed) >= ended)
 		return;
 	number = pfs_max(number, ended - pfs_min(ended, (uint64_t) arena->journal_ring));	/* damaged */
-	if (number < ended)			/* else a predecessor was killed at its end */
-	{
-		slot = pfs_load(&order[(number + 1) & mask]);
-		record = &records[slot < slots ? slot : 0];
-	}
+	record = &ring[(number + 1) & mask];
 	while (number < ended)
 	{
 		const PfsSumHot *like = begin_run(arena, thread, &run, record, long_history);
@@ -253,8 +246,7 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 				note_sample(arena, &run, cell, record, number, &samples);
 			if (number == ended)
 				break;
-			slot = pfs_load(&order[(number + 1) & mask]);
-			record = &records[slot < slots ? slot : 0];
+			record = &ring[(number + 1) & mask];
 		} while (is_like(like, record));
 		end_run(arena, thread, &run, cell, first, number);
 	}

@@ -208,9 +208,15 @@ static pg_noinline void
 start_any(QueryDesc *queryDesc, int eflags)
 {
 	const PlannedStmt *plan = queryDesc->plannedstmt;
-	PfsStatement *statement = begin_statement(queryDesc);
+	PfsStatement *statement;
 	uint64		id;
 
+	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
+	{
+		pfs_pg_entry.ExecutorStart(queryDesc, eflags);
+		return;
+	}
+	statement = begin_statement(queryDesc);
 	if (pfs_unlikely(statement == NULL))
 	{
 		pfs_pg_entry.ExecutorStart(queryDesc, eflags);
@@ -245,7 +251,6 @@ start_plain(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatem
 	pfs_session.running = caller;
 	if (caller != NULL)
 		rest_if_cursor(queryDesc, statement);
-	plan = queryDesc->plannedstmt;
 	if (pfs_likely(caller == NULL && pfs_pg_untied.relations.estate == NULL && !statement->host_watches) &&
 		pfs_likely(queryDesc->planstate->plan == plan->planTree && pfs_pg_query_is_unnamed(plan)))
 		(void) pfs_pg_query_leave_untied(queryDesc, statement);
@@ -262,23 +267,15 @@ start_nested(QueryDesc *queryDesc, int eflags)
 	start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain_nested(plan), caller);
 }
 
-static PFS_HOT pg_noinline void
-start(QueryDesc *queryDesc, int eflags)
+static PFS_HOT void
+pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 {
 	const PlannedStmt *plan = queryDesc->plannedstmt;
 
-	start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain(plan), NULL);
-}
-
-static PFS_PG_ENTRY void
-pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
-{
-	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
-		pfs_pg_entry.ExecutorStart(queryDesc, eflags);
-	else if (pfs_unlikely(pfs_session.running != NULL))
+	if (pfs_unlikely(pfs_session.running != NULL))
 		start_nested(queryDesc, eflags);
 	else
-		start(queryDesc, eflags);
+		start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain(plan), NULL);
 }
 
 /* A query that is executed, with its error guard. */
@@ -383,6 +380,11 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	bool		guarded = needs_guard();
 	bool		aside;
 
+	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
+	{
+		pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+		return;
+	}
 	pfs_pg_untied_fresh = NULL;
 	find_stage(&stage, queryDesc);
 	statement = stage.statement;
@@ -452,7 +454,8 @@ run_over(const QueryDesc *queryDesc, PfsStatement *statement, const ErrorContext
 static pg_attribute_always_inline bool
 is_first(const QueryDesc *queryDesc)
 {
-	return pfs_likely(pfs_pg_untied_fresh == queryDesc->estate) && pfs_likely(pfs_pg_protocol_stands());
+	return pfs_likely(pfs_pg_untied_fresh == queryDesc->estate) && pfs_likely(pfs_session.running == NULL) &&
+		pfs_likely(pfs_pg_protocol_stands());
 }
 
 /* That one, if it is brief, and changes a table or only reads. */
@@ -494,8 +497,8 @@ run_change(PFS_EXECUTOR_RUN_PARAMETERS)
 }
 
 /* A plan that only reads is run here: the parameters stay where they are. */
-static PFS_HOT pg_noinline void
-run(PFS_EXECUTOR_RUN_PARAMETERS)
+static PFS_HOT void
+pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	if (pfs_unlikely(!is_first(queryDesc)))
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
@@ -503,17 +506,6 @@ run(PFS_EXECUTOR_RUN_PARAMETERS)
 		run_change(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else
 		run_brief(false, PFS_EXECUTOR_RUN_ARGUMENTS);
-}
-
-static PFS_PG_ENTRY void
-pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
-{
-	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
-		pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	else if (pfs_unlikely(pfs_session.running != NULL))
-		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
-	else
-		run(PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
 static pg_noinline void
@@ -565,8 +557,9 @@ finish(QueryDesc *queryDesc)
 	(void) leave_call(query, statement, &guard, true);
 }
 
-static PFS_PG_ENTRY void
-pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
+/* Not the untied query's, or that has something to do. */
+static pg_noinline void
+finish_other(QueryDesc *queryDesc)
 {
 	/* a query that changes nothing has no triggers left to run */
 	if ((queryDesc->operation == CMD_SELECT && !queryDesc->plannedstmt->hasModifyingCTE) ||
@@ -574,6 +567,17 @@ pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
 		pfs_pg_entry.ExecutorFinish(queryDesc);
 	else
 		finish(queryDesc);
+}
+
+static PFS_HOT void
+pfs_hook_ExecutorFinish(QueryDesc *queryDesc)
+{
+	const PfsRelations *relations = &pfs_pg_untied.relations;
+
+	if (pfs_likely(relations->estate == queryDesc->estate) && pfs_likely(pfs_brief_leaves_nothing(relations)))
+		pfs_pg_entry.ExecutorFinish(queryDesc);
+	else
+		finish_other(queryDesc);
 }
 
 /* A parallel worker's waits belong to its leader's statement, of which it knows the query id. */
@@ -609,8 +613,14 @@ end_known(QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *statement)
 static pg_noinline void
 end_any(QueryDesc *queryDesc)
 {
-	PfsPgQuery *query = find_query(queryDesc);
+	PfsPgQuery *query;
 
+	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
+	{
+		pfs_pg_entry.ExecutorEnd(queryDesc);
+		return;
+	}
+	query = find_query(queryDesc);
 	if (pfs_unlikely(IsParallelWorker()) && pfs_session.thread != NULL)
 		bill_worker(queryDesc->plannedstmt);
 	if (pfs_likely(query != NULL))
@@ -652,8 +662,8 @@ end_untied(QueryDesc *queryDesc)
 }
 
 /* Most often the statement has ended, when the client was told so, or will do so with its transaction. */
-static PFS_HOT pg_noinline void
-end(QueryDesc *queryDesc)
+static PFS_HOT void
+pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 {
 	PfsPgQuery *query = &pfs_pg_untied;
 	PfsStatement *statement;
@@ -677,17 +687,6 @@ end(QueryDesc *queryDesc)
 	pfs_pg_entry.queries--;
 	query->relations.estate = NULL;
 	pfs_pg_entry.ExecutorEnd(queryDesc);
-}
-
-static PFS_PG_ENTRY void
-pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
-{
-	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
-		pfs_pg_entry.ExecutorEnd(queryDesc);
-	else if (pfs_unlikely(pfs_session.running != NULL))
-		end_any(queryDesc);
-	else
-		end(queryDesc);
 }
 
 /* --- installation --- */

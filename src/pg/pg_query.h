@@ -98,14 +98,21 @@ pfs_pg_query_leave_untied(const QueryDesc *desc, PfsStatement *statement)
 	return query;
 }
 
+/* Its statement ends, and will not be asked for its query any more. */
+static inline void
+pfs_pg_query_without(PfsPgQuery *query)
+{
+	query->relations.statement = NULL;
+	pfs_pg_untied_fresh = NULL; /* whosever it is */
+}
+
 /* Query and statement know nothing of each other any more. */
 static inline void
 pfs_pg_query_part(PfsPgQuery *query)
 {
 	if (query->relations.statement != NULL)
 		query->relations.statement->host_query = NULL;
-	query->relations.statement = NULL;
-	pfs_pg_untied_fresh = NULL; /* whosever it is */
+	pfs_pg_query_without(query);
 }
 
 /* Before ExecutorEnd. */

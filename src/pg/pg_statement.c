@@ -358,6 +358,7 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	if (pfs_unlikely(!pfs_statement_may_begin_plain(session, plain, nested) || template->plan != plan ||
 					 template->key != session->key))
 		return NULL;
+	pfs_assume(plain != 0);		/* "changes" never is */
 	parent = nested ? session->running : NULL;
 	start = nested ? pfs_now() : pfs_pg_command.since;	/* not known while it is idle */
 	if (pfs_unlikely(nested ? !parent->recorded || parent->host_flags != 0 || !session->transaction.open || planned_nested != 0
@@ -380,7 +381,7 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	pfs_pg_usage_start(statement);
 	if (kind != PLAIN_COMMAND)
 		store_shape(record, template);
-	pfs_statement_publish_here(session, statement, record, !nested);
+	pfs_statement_publish_here(session, nested ? (uint32) statement->place : 0, record);
 	if (nested)
 		return statement;
 	pfs_statement_take_waits(session, statement);
@@ -562,7 +563,7 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
 					 (!is_top && statement->parent == NULL) || pfs_pg_wait_unsettled))
 		end_any(statement, end, sqlstate, message);
-	else if (pfs_pg_end_plain(session, statement, end, is_top, session->in_ring))
+	else if (pfs_pg_end_plain(session, statement, end, is_top, false))
 		pfs_statement_sum(session);
 }
 

@@ -28,19 +28,19 @@ pfs_pg_store_rows(const PfsStatement *statement)
 StaticAssertDecl(Max(PFS_COUNTER_ROWS_SENT, PFS_COUNTER_ROWS_AFFECTED) < 8, "bits of host_rows_are");
 
 /*
- * It ends in the plain way, as it began; the caller has seen that it may.  in_ring: it is the client's, and nothing else is
- * open.  True: it is time to sum.
+ * It ends in the plain way, as it began; the caller has seen that it may.  is_first: that it is pfs_pg_plain_top.  True: it is
+ * time to sum.
  */
 static pg_attribute_always_inline bool
-pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, bool is_top, bool in_ring)
+pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, bool is_top, bool is_first)
 {
 	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
 	bool		sums;
 
 	pfs_pg_store_rows(statement);
 	if (statement->host_query != NULL)
-		pfs_pg_query_part(statement->host_query);
-	sums = pfs_statement_end_plain(session, statement, &end, in_ring);
+		pfs_pg_query_without(statement->host_query);
+	sums = pfs_statement_end_plain(session, statement, &end, is_first);
 	if (pfs_likely(is_top))
 	{
 		session->top = NULL;

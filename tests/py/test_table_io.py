@@ -712,12 +712,12 @@ def test_truncate(s: Session, conn: Any) -> None:
 def test_truncate_between_samples(s: Session, conn: Any) -> None:
     """A sampled time stands for executions before it: not for those that TRUNCATE has taken away."""
     s.run("CREATE TABLE t AS SELECT 1 AS id")
-    for _ in range(40):  # the first ones are timed, then none for at least 32
+    for _ in range(40):  # the first ones are timed, then none for at least 64
         s.run("TABLE t")
     for table in (BY_TABLE, BY_INDEX):
         conn.execute(f"TRUNCATE {table}")
     sampled = False
-    for _ in range(100):
+    for _ in range(200):
         s.run("TABLE t")
         for table in (BY_TABLE, BY_INDEX):
             [row] = rows(conn, f"SELECT * FROM {table} WHERE object_schema = 'tio'")

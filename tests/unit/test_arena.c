@@ -88,7 +88,7 @@ wrong_inside_thread(const PfsArena *arena)
 	char *base = (char *) thread;
 	char *end_of_aggregates =
 		(char *) pfs_thread_aggregate(arena, thread, PFS_SCOPE_GLOBAL) + arena->aggregate_bytes;
-	char *journal = (char *) pfs_journal_order(arena, thread);
+	char *journal = (char *) pfs_journal_open(arena, thread);
 	char *records = (char *) pfs_journal_records(arena, thread);
 	char *end = (char *) pfs_thread_transaction(arena, thread, 1 + s->transactions_history);
 	char *waits = (char *) pfs_thread_waits(arena, thread);

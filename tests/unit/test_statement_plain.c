@@ -60,8 +60,11 @@ end(Side *side, PfsStatement *statement, bool plain, PfsTicks now)
 	plain = plain && pfs_statement_is_plain(side->session, statement);
 	if (plain)
 	{
-		if (side->session->in_ring ? pfs_statement_end_plain(side->session, statement, &now, true)
-								   : pfs_statement_end_plain(side->session, statement, &now, false))
+		bool first = statement == &side->session->statement[0] && side->session->running == NULL &&
+					 pfs_statement_is_plain_first(side->session, statement);
+
+		if (first ? pfs_statement_end_plain(side->session, statement, &now, true)
+				  : pfs_statement_end_plain(side->session, statement, &now, false))
 			pfs_statement_sum(side->session);
 	}
 	else
@@ -69,12 +72,22 @@ end(Side *side, PfsStatement *statement, bool plain, PfsTicks now)
 	return plain;
 }
 
+/* While none is open, what the plain end left to the next one: its slot of the ring, which is not open. */
+static void
+hide_ended(const Side *side)
+{
+	if (side->session->newest == NULL)
+		pfs_journal_open(side->arena, side->session->thread)[0] = PFS_NO_SLOT;
+}
+
 static bool
 same_journals(const Side *a, const Side *b)
 {
+	hide_ended(a);
+	hide_ended(b);
 	return a->arena->thread_journal_offset == b->arena->thread_journal_offset &&
-		   memcmp(pfs_journal_order(a->arena, a->session->thread),
-				  pfs_journal_order(b->arena, b->session->thread), pfs_journal_bytes(a->arena)) == 0;
+		   memcmp(pfs_journal_open(a->arena, a->session->thread),
+				  pfs_journal_open(b->arena, b->session->thread), pfs_journal_bytes(a->arena)) == 0;
 }
 
 static void

@@ -256,6 +256,15 @@ pfs_brief_end_change(PfsRelations *relations, PfsStatement *statement, bool show
 	return true;
 }
 
+/* After the query's run, if that was brief: it changes nothing, or a table without triggers, so nothing is left to be executed. */
+static inline bool
+pfs_brief_leaves_nothing(const PfsRelations *relations)
+{
+	return pfs_likely(relations->brief == PFS_BRIEF_SCAN) ||
+		(relations->brief != PFS_BRIEF_NOT &&
+		 ((const ModifyTableState *) relations->plan)->resultRelInfo->ri_TrigDesc == NULL);
+}
+
 /* --- any query's call, whose rows may be shown: the short way, else the general one --- */
 
 /* brief.c: of one that does not just read, or not the short way. */

@@ -18,9 +18,9 @@
 #include "pg/relation/times.h"
 #include "utils/memutils.h"
 
-#define CALLS_FIRST 64			/* that are all timed */
+#define CALLS_FIRST 16			/* that are all timed */
 #define CALLS_MEAN 32			/* one in so many of the others, a power of two */
-#define SKIP_MIN 32				/* executions not timed between two: these and up to the same again */
+#define SKIP_MIN 64				/* executions not timed between two: these, and below twice as many more */
 
 static uint32
 random_below(uint32 power_of_two)
