@@ -102,8 +102,7 @@ pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain)
 		statement = &session->statement[0];
 	else if (plain)
 	{
-		if (session->in_ring != NULL)
-			pfs_statement_leave_ring(session);
+		pfs_assume(session->in_ring == NULL);	/* the caller has seen to it */
 		statement = session->free;
 		session->free = statement->older;
 	}

@@ -18,7 +18,7 @@
 #include "pg/pg_instruments.h"
 #include "pg/pg_protocol.h"
 #include "pg/pg_query.h"
-#include "pg/pg_statement.h"
+#include "pg/pg_statement_hot.h"
 #include "pg/pg_text.h"
 #include "pg/pg_wait.h"
 #include "pg/relation/brief.h"
@@ -251,8 +251,14 @@ start_plain(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatem
 	pfs_session.running = caller;
 	if (caller != NULL)
 		rest_if_cursor(queryDesc, statement);
-	if (pfs_likely(caller == NULL && pfs_pg_untied.relations.estate == NULL && !statement->host_watches) &&
-		pfs_likely(queryDesc->planstate->plan == plan->planTree && pfs_pg_query_is_unnamed(plan)))
+	if (pfs_unlikely(statement->host_watches) || pfs_unlikely(queryDesc->planstate->plan != plan->planTree))
+		attach(queryDesc, plan, statement);
+	else if (caller != NULL)
+	{
+		if (pfs_unlikely(pfs_pg_query_attach(queryDesc, statement) == NULL))
+			end_unattached(statement);
+	}
+	else if (pfs_likely(pfs_pg_untied.relations.estate == NULL) && pfs_likely(pfs_pg_query_is_unnamed(plan)))
 		(void) pfs_pg_query_leave_untied(queryDesc, statement);
 	else
 		attach(queryDesc, plan, statement);
@@ -496,16 +502,73 @@ run_change(PFS_EXECUTOR_RUN_PARAMETERS)
 	run_brief(true, PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
-/* A plan that only reads is run here: the parameters stay where they are. */
+/* The newest one's, if it is nested in another that has begun the same way: then it is the one that is executed. */
+static inline PfsPgQuery *
+find_nested(const QueryDesc *desc)
+{
+	const PfsStatement *statement = pfs_session.newest;
+	PfsPgQuery *query = statement != NULL && statement->parent != NULL ? statement->host_query : NULL;
+
+	return query != NULL && pfs_likely(query->relations.estate == desc->estate) ? query : NULL;
+}
+
+/*
+ * A nested query that is read to its end at once, if it is brief: the error guard around its caller is its own, and our
+ * methods stand aside already.
+ */
+static PFS_HOT pg_noinline void
+run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	PfsPgQuery *query = find_nested(queryDesc);
+	PfsStatement *caller = pfs_session.running;
+	PfsStatement *statement;
+
+	if (pfs_unlikely(query == NULL) || pfs_unlikely(caller == NULL))
+	{
+		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
+		return;
+	}
+	statement = query->relations.statement;
+	if (pfs_unlikely(caller->host_query == NULL || statement->host_state != PFS_PG_RUNNING || !statement->host_at_once ||
+					 statement->host_brief != PFS_BRIEF_SCAN || pfs_pg_protocol_stands()) ||
+		pfs_unlikely(!pfs_brief_begin_scan(&query->relations, statement)))
+	{
+		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
+		return;
+	}
+	pfs_pg_untied_fresh = NULL;
+	pfs_pg_enter(statement);
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	if (pfs_unlikely(!is_on_stage(query, statement)) ||
+		pfs_unlikely(!pfs_brief_end_scan(&query->relations, statement, false)))
+	{
+		pfs_brief_end(&query->relations);
+		if (!leave_call(query, statement, NULL, false))
+			return;
+	}
+	else
+	{
+		statement->host_in_call = false;
+		pfs_session.running = statement->host_caller;
+	}
+	note_rows(statement, queryDesc);
+}
+
+static PFS_HOT pg_noinline void
+run_scan(PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	run_brief(false, PFS_EXECUTOR_RUN_ARGUMENTS);
+}
+
 static PFS_HOT void
 pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	if (pfs_unlikely(!is_first(queryDesc)))
-		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
+		run_nested(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else if (pfs_pg_untied.relations.statement->host_brief != PFS_BRIEF_SCAN)
 		run_change(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else
-		run_brief(false, PFS_EXECUTOR_RUN_ARGUMENTS);
+		run_scan(PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
 static pg_noinline void
@@ -629,6 +692,34 @@ end_any(QueryDesc *queryDesc)
 		pfs_pg_entry.ExecutorEnd(queryDesc);
 }
 
+/* A nested one, which ends in the plain way. */
+static PFS_HOT pg_noinline void
+end_nested(QueryDesc *queryDesc)
+{
+	PfsSession *session = &pfs_session;
+	PfsPgQuery *query = find_nested(queryDesc);
+	PfsStatement *statement;
+	uint64		id;
+
+	if (pfs_unlikely(query == NULL) || pfs_unlikely(query->relations.runs) ||
+		pfs_unlikely(pfs_pg_plan_is_unusual(query->relations.statement)))
+	{
+		end_any(queryDesc);
+		return;
+	}
+	statement = query->relations.statement;
+	id = statement->record->statement_id;
+	pfs_pg_query_end(query);
+	pfs_pg_entry.ExecutorEnd(queryDesc);
+	if (pfs_unlikely(!pfs_pg_is_still(statement, id)))
+		return;
+	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || statement->parent == NULL || statement->since == 0 ||
+					 pfs_pg_wait_unsettled))
+		pfs_pg_executed(statement);
+	else if (pfs_pg_end_plain(session, statement, pfs_now(), false, false))
+		pfs_statement_sum(session);
+}
+
 /* Was the client told that its command is complete, so that nothing is left to be done but the commit? */
 static inline bool
 waits_for_commit(const PfsStatement *statement)
@@ -671,7 +762,7 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 	pfs_keep(query);
 	if (pfs_unlikely(query->relations.estate != queryDesc->estate) || pfs_unlikely(query->relations.runs))
 	{
-		end_any(queryDesc);
+		end_nested(queryDesc);
 		return;
 	}
 	statement = query->relations.statement;

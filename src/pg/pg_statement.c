@@ -346,11 +346,19 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	PfsStatement *parent;
 	PfsStatement *statement;
 	PfsStatementRecord *record;
+	PfsRef		routine = 0;
 	PfsTicks	start;
 	uint64		plain;
 
 	if (pfs_unlikely(pfs_pg_identity_changed()))
 		return NULL;
+	if (nested)
+	{
+		/* calls come first, so nothing has to be kept for them */
+		routine = pfs_pg_current_routine();
+		if (pfs_session.in_ring != NULL)
+			pfs_statement_leave_ring(&pfs_session);
+	}
 	session = pfs_pg_session();
 	template = pfs_pg_template_place(plan);
 	pfs_keep(template);
@@ -368,7 +376,7 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	if (nested)
 	{
 		statement->host_caller = parent;
-		pfs_statement_routine_set(statement, pfs_pg_current_routine());
+		pfs_statement_routine_set(statement, routine);
 	}
 	else
 	{
