@@ -80,6 +80,7 @@ typedef struct PfsCallObserver
 #define PFS_OWN_CALLS (PFS_CALL_send + 1)
 
 extern void *pfs_call_real[PFS_CALLS];	/* written before the first slot of the call is patched; never changed */
+extern void pfs_call_set_real(uint32_t number, void *real);
 extern void *const pfs_call_observed[PFS_OWN_CALLS];
 
 /*

@@ -119,7 +119,7 @@ patch_slot(const PfsImage *image, const PfsImport *import, uint32_t number, PfsP
 		return PFS_SLOT_UNRESOLVED;
 	if (pfs_call_real[number] != NULL && pfs_call_real[number] != real)
 		return PFS_SLOT_DIFFERS;
-	pfs_call_real[number] = real;
+	pfs_call_set_real(number, real);
 	*error = pfs_page_write(page, import->slot, wrapper_of(number));
 	if (*error != 0)
 		return PFS_SLOT_PROTECTED;

@@ -40,16 +40,21 @@ nobody_received(void)
 static const uint32_t never = 0;
 static const PfsCallObserver nobody = {.begin = nobody_begin,.end = nobody_end,.received = nobody_received};
 
-/* Written by pfs_interpose_observe; read by every call.  There is always an observer to call. */
+/*
+ * Written by pfs_interpose_observe; read by every call.  There is always an observer to call.  Calls of each command, of
+ * which nothing is wanted, read the first line only.
+ */
 static struct
 {
 	const uint32_t *word;
 	uint32_t	mask[3];		/* see MASK */
 	uint32_t	value;			/* of the word, while which data of fd is only told */
-	const uint32_t *event;
 	void		(*received) (void);
-	const void *thread;			/* written once, by pfs_wrappers_own_thread */
 	int			fd;				/* that is awaited */
+	void	   *real[PFS_OWN_CALLS];	/* of pfs_call_real */
+
+	const uint32_t *event;
+	const void *thread;			/* written once, by pfs_wrappers_own_thread */
 	void	   *own[PFS_OWN_CALLS]; /* what stands in for these; NULL = nothing */
 	const PfsCallObserver *observer;
 	int		   *error;			/* the address of that thread's errno, which never moves */
@@ -61,6 +66,14 @@ static struct
 PFS_HOT_DATA PfsAwaited pfs_awaited = {0};
 
 PFS_ALIGNED void *pfs_call_real[PFS_CALLS];
+
+void
+pfs_call_set_real(uint32_t number, void *real)
+{
+	pfs_call_real[number] = real;
+	if (number < PFS_OWN_CALLS)
+		watch.real[number] = real;
+}
 
 /* A signal handler that comes in between sees a word that is 0; other threads are turned away. */
 void
@@ -154,7 +167,9 @@ only_told(uint32_t word, int fd)
 	return word == watch.value && fd == watch.fd;
 }
 
-#define REAL(result, symbol, parameters) ((result (*) parameters) pfs_call_real[PFS_CALL_##symbol])
+#define REAL(result, symbol, parameters) \
+	((result (*) parameters) (PFS_CALL_##symbol < PFS_OWN_CALLS ? watch.real[PFS_CALL_##symbol % PFS_OWN_CALLS] \
+							  : pfs_call_real[PFS_CALL_##symbol]))
 
 /* Which of the masks a call is asked for: of all, of sockets, of what receives. */
 #define MASK(operation, target) (PFS_OPERATION_##operation == PFS_OPERATION_RECV ? 2 \
