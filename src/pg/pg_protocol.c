@@ -136,6 +136,33 @@ put_complete_plain_timed(char type, const char *body, size_t length)
 							  pfs_pg_answer_timed_near(PFS_PG_ANSWER_EXECUTE));
 }
 
+/* Of a simple query: its statement ends in the plain way. */
+static PFS_HOT AS_IT_IS int
+put_complete_simple(char type, const char *body, size_t length)
+{
+	PfsSession *session = pfs_pg_session();
+
+	pfs_pg_command.answered = true;
+	if (pfs_pg_end_plain(session, &session->statement[0], pfs_now(), true, true))
+		return put_complete_summing(type, body, length);
+	return server_putmessage(type, body, length);
+}
+
+static int	put_complete(char type, const char *body, size_t length);
+
+/* The same of one whose plan has more to tell: once more, when that is known. */
+static PFS_HOT AS_IT_IS int
+put_complete_watched(char type, const char *body, size_t length)
+{
+	PfsStatement *statement = pfs_session.top;
+
+	if (statement->host_watches == 0)
+		return put_complete_any(type, body, length);	/* it wrote temporary files */
+	pfs_pg_plan_end(statement->host_query, statement);
+	statement->host_watches = 0;
+	return put_complete(type, body, length);
+}
+
 /* Of an Execute: its statement ends in the plain way, or waits for its commit: then its transaction is known to be open. */
 static PFS_HOT AS_IT_IS int
 put_complete(char type, const char *body, size_t length)
@@ -143,10 +170,14 @@ put_complete(char type, const char *body, size_t length)
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *statement = pfs_pg_plain_top(session);
 
-	if (pfs_unlikely(statement == NULL || pfs_pg_is_idle() || !pfs_pg_command.extended ||
-					 !(pfs_pg_command.block || session->transaction.open) ||
-					 (statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED) ||
-					 (statement->host_query != NULL && pfs_pg_plan_is_unusual(statement))))
+	if (pfs_unlikely(statement == NULL || pfs_pg_is_idle() ||
+					 (statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED)))
+		return put_complete_any(type, body, length);
+	if (statement->host_query != NULL && pfs_unlikely(pfs_pg_plan_is_unusual(statement)))
+		return put_complete_watched(type, body, length);
+	if (pfs_unlikely(!pfs_pg_command.extended))
+		return put_complete_simple(type, body, length);
+	if (pfs_unlikely(!(pfs_pg_command.block || session->transaction.open)))
 		return put_complete_any(type, body, length);
 	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED || !pfs_now_is_near()))
 		return put_complete_plain_timed(type, body, length);
