@@ -109,3 +109,10 @@ pfs_wait_row_drop(PfsSession *session, const PfsWait *wait)
 	pfs_store(&session->wait_rows.slots[session->wait_rows.head].record.event_id, 0);
 	show_outer(session, wait);
 }
+
+PFS_HOT __attribute__((noinline)) void
+pfs_wait_row_copy(PfsSession *session)
+{
+	session->wait_rows.copy_at += PFS_WAITS_UNCOPIED;
+	pfs_history_waits(session->arena, session->thread, &session->statements_long.waits);
+}
