@@ -401,22 +401,19 @@ pfs_history_waits(PfsArena *arena, PfsThread *thread, PfsClaim *claim)
 
 	if (number >= ended || size == 0)
 		return;
-	number = pfs_max(number, ended - pfs_min(ended, (uint64_t) ring - 1));	/* damaged */
-	for (const PfsWaitSlot *slot = &slots[number % ring]; number < ended;)
+	number = pfs_max(number, ended - pfs_min(ended, (uint64_t) ring));	/* damaged */
+	while (number < ended)
 	{
+		uint32_t	place = (uint32_t) (number % ring);
 		uint64_t	end = claim_positions(claim, &arena->waits_long_ring, size, ended - number);
 		uint64_t	position = claim->next;
+		uint64_t	count = pfs_min(pfs_min(end - position, ended - number), (uint64_t) (ring - place));
 		PfsLongWait *row = PFS_AT(arena, arena->waits_long, PfsLongWait) + position % size;
 
-		end = pfs_min(end, position + ended - number);
-		number += end - position;
-		while (position < end)
-		{
+		for (const PfsWaitSlot *slot = &slots[place], *last = slot + count; slot < last; slot++)
 			put_wait(arena, thread_id, user, &slot->record, row++, position++);
-			if (pfs_unlikely(++slot == &slots[ring]))
-				slot = slots;
-		}
-		claim->next = end;
+		claim->next = position;
+		number += count;
 	}
 	pfs_store_release(&thread->waits_copied, ended);
 }

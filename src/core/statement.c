@@ -8,7 +8,7 @@
 #include "core/rollup.h"
 #include "core/statement_hot.h"
 #include "core/summing.h"
-#include "core/wait.h"
+#include "core/wait_row.h"
 
 #define STATEMENT_ID_BLOCK 64
 
@@ -128,6 +128,7 @@ decide_wait_rows(PfsSession *session, uint32_t gate, bool history)
 	rows->socket = NULL;
 	rows->ring = pfs_thread_wait_ring(&arena->sizes);
 	rows->head = (uint32_t) (pfs_load(&thread->waits_ended) % rows->ring);
+	rows->turn = rows->ring;
 	rows->shown = (gate & PFS_WANTS(WAITS_CURRENT)) != 0;
 	rows->history = history && (gate & PFS_WANTS(WAITS_HISTORY)) != 0 && arena->sizes.waits_history > 0;
 	rows->history_long = history && (gate & PFS_WANTS(WAITS_HISTORY_LONG)) != 0 &&
@@ -141,12 +142,11 @@ decide_wait_copies(PfsSession *session)
 {
 	PfsThread  *thread = session->thread;
 	PfsWaitRows *rows = &session->wait_rows;
-	uint64_t	ended = pfs_load(&thread->waits_ended);
-	bool		copies = rows->shown && rows->history && rows->history_long;
 
 	pfs_history_waits(session->arena, thread, &session->statements_long.waits);
-	rows->copy_at = copies ? ended + PFS_WAITS_UNCOPIED : 0;
-	pfs_store_release(&thread->waits_copied, copies ? ended : PFS_NOT_COPIED);
+	rows->copies = rows->shown && rows->history && rows->history_long;
+	pfs_store_release(&thread->waits_copied, rows->copies ? pfs_load(&thread->waits_ended) : PFS_NOT_COPIED);
+	pfs_wait_row_next_turn(rows);
 }
 
 /* What consumers and the thread's switches say of events that start or end now. */

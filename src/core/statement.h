@@ -173,9 +173,10 @@ typedef struct PfsWaitRows
 {
 	PfsWaitSlot *slots;			/* the thread's, see pfs_thread_waits */
 	PfsIoStat  *socket;			/* the same; NULL = there is none, or it must be looked at */
-	uint64_t	copy_at;		/* when this one ends, they go to the long history; 0 = never: it has them at once, or not at all */
 	uint32_t	ring;			/* of so many the ring is made */
 	uint32_t	head;			/* slot of the next one */
+	uint32_t	turn;			/* when the head comes to this slot, there is more to be done */
+	bool		copies;			/* rows go to the long history out of the ring, many at a time */
 	bool		shown;			/* are there rows at all? */
 	bool		history;		/* they stay in the ring */
 	bool		history_long;

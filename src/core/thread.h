@@ -233,7 +233,7 @@ pfs_thread_transaction(const PfsArena *arena, PfsThread *thread, uint32_t slot)
 static inline uint32_t
 pfs_thread_wait_ring(const PfsSizes *sizes)
 {
-	return sizes->waits_history == 0 ? 1 : pfs_max(sizes->waits_history, (uint32_t) PFS_WAITS_UNCOPIED) + 1;
+	return sizes->waits_history == 0 ? 1 : pfs_max(sizes->waits_history + 1, (uint32_t) PFS_WAITS_UNCOPIED);
 }
 
 static inline PfsWaitSlot *

@@ -111,8 +111,12 @@ pfs_wait_row_drop(PfsSession *session, const PfsWait *wait)
 }
 
 PFS_HOT __attribute__((noinline)) void
-pfs_wait_row_copy(PfsSession *session)
+pfs_wait_row_turn(PfsSession *session)
 {
-	session->wait_rows.copy_at += PFS_WAITS_UNCOPIED;
+	PfsWaitRows *rows = &session->wait_rows;
+
+	if (rows->head >= rows->ring)
+		rows->head = 0;
+	pfs_wait_row_next_turn(rows);
 	pfs_history_waits(session->arena, session->thread, &session->statements_long.waits);
 }

@@ -144,8 +144,14 @@ pfs_wait_row_end(PfsSession *session, PfsWaitRecord *record, PfsTicks end, int64
 	pfs_store(&record->epoch, pfs_load_acquire(&session->arena->reset_now));
 }
 
-/* The thread's rows go to the long history. */
-extern void pfs_wait_row_copy(PfsSession *session);
+static inline void
+pfs_wait_row_next_turn(PfsWaitRows *rows)
+{
+	rows->turn = rows->copies ? pfs_min(rows->head + PFS_WAITS_UNCOPIED, rows->ring) : rows->ring;
+}
+
+/* The head is where it turns to the first slot, or where rows go to the long history. */
+extern void pfs_wait_row_turn(PfsSession *session);
 
 /* What stands at the head has ended: it goes to the histories. */
 static inline __attribute__((always_inline)) void
@@ -156,12 +162,11 @@ pfs_wait_row_keep(PfsSession *session, PfsThread *thread, const PfsWaitRecord *r
 	if (pfs_likely(rows->history))
 	{
 		uint32_t	next = rows->head + 1;
-		uint64_t	ended = pfs_load(&thread->waits_ended) + 1;
 
-		pfs_store(&thread->waits_ended, ended);
-		rows->head = pfs_likely(next < rows->ring) ? next : 0;
-		if (pfs_unlikely(ended == rows->copy_at))
-			pfs_wait_row_copy(session);
+		pfs_add(&thread->waits_ended, 1);
+		rows->head = next;
+		if (pfs_unlikely(next == rows->turn))
+			pfs_wait_row_turn(session);
 	}
 	else if (pfs_unlikely(rows->history_long))
 		pfs_history_wait(session, record);
