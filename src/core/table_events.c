@@ -737,7 +737,10 @@ typedef struct LongWaitKey
 	PfsLongWait *row;			/* a copy; one that is only in its thread's ring has UINT64_MAX as its stamp */
 } LongWaitKey;
 
-/* Copies what is not in the long history yet of one thread; room for PFS_WAITS_UNCOPIED rows. */
+/*
+ * Copies what is not in the long history yet of one thread; room for PFS_WAITS_UNCOPIED rows.  What has ended stays as
+ * it is until the ring comes round to it, so that an owner who stands still hinders nobody.
+ */
 static uint32_t
 read_uncopied(PfsArena *arena, PfsThread *thread, PfsLongWait *to)
 {
@@ -745,22 +748,23 @@ read_uncopied(PfsArena *arena, PfsThread *thread, PfsLongWait *to)
 
 	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
-		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
-		uint64_t	number = pfs_load_acquire(&thread->waits_copied),
+		uint64_t	thread_id = pfs_load_acquire(&thread->thread_id);
+		PfsRef		user = pfs_load(&thread->user);
+		uint64_t	first = pfs_load_acquire(&thread->waits_copied),
 					ended = pfs_load_acquire(&thread->waits_ended);
 		uint32_t	found = 0;
 
-		if (number >= ended)
+		if (first >= ended)
 			return 0;
-		for (number = pfs_max(number, ended - pfs_min(ended, (uint64_t) pfs_min(ring - 1, (uint32_t) PFS_WAITS_UNCOPIED)));
-			 number < ended; number++)
+		first = pfs_max(first, ended - pfs_min(ended, (uint64_t) PFS_WAITS_UNCOPIED));
+		for (uint64_t number = first; number < ended; number++)
 		{
-			to[found] = (PfsLongWait) {.stamp = UINT64_MAX,.thread_id = pfs_load(&thread->thread_id),
-				.user = pfs_load(&thread->user)};
+			to[found] = (PfsLongWait) {.stamp = UINT64_MAX,.thread_id = thread_id,.user = user};
 			pfs_copy_words(&to[found++].record, &pfs_thread_waits(arena, thread)[number % ring].record,
 						   sizeof(PfsWaitRecord));
 		}
-		if (pfs_seq_read_ok(&thread->seq, begin))
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (pfs_load(&thread->thread_id) == thread_id && pfs_load(&thread->waits_ended) - first < ring)
 			return found;
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);

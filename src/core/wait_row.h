@@ -163,7 +163,7 @@ pfs_wait_row_keep(PfsSession *session, PfsThread *thread, const PfsWaitRecord *r
 	{
 		uint32_t	next = rows->head + 1;
 
-		pfs_add(&thread->waits_ended, 1);
+		pfs_publish_next(&thread->waits_ended);
 		rows->head = next;
 		if (pfs_unlikely(next == rows->turn))
 			pfs_wait_row_turn(session);
