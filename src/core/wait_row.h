@@ -6,6 +6,7 @@
  * one shown as current; when it has ended, the head moves on, if there is a history.  Of waits inside each
  * other the innermost one is at the head; those around it are in the stack behind the ring, and are copied
  * to the head when they end.  Idle time is there from its beginning: what brings the next command is inside.
+ * Rows go to the long history out of the ring, PFS_WAITS_UNCOPIED at a time.
  */
 #ifndef PFS_WAIT_ROW_H
 #define PFS_WAIT_ROW_H

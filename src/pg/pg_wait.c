@@ -690,7 +690,7 @@ take_up(void)
 }
 
 /* A statement's call, or a switch has changed meanwhile. */
-static pg_noinline void
+static PFS_COLD void
 end_client_otherwise(PfsIoPart io, PfsSocketCall call, int64_t result)
 {
 	int			saved = errno;
@@ -712,8 +712,14 @@ end_idle(PfsTicks now)
 	return true;
 }
 
-/* Of both. */
 typedef ssize_t (*ClientCall) (int fd, void *data, size_t size, int flags);
+
+/* In the general way. */
+static PFS_COLD ssize_t
+client_call_otherwise(int fd, void *data, size_t size, int flags, PfsCallNumber number)
+{
+	return ((ClientCall) pfs_call_observed[number]) (fd, data, size, flags);
+}
 
 /*
  * A call on the client's socket, in the short way if it is simple.  Receiving and sending are one function: code that
@@ -728,12 +734,12 @@ client_call(int fd, void *data, size_t size, int flags, PfsCallNumber number, Pf
 	bool		simple;
 
 	if (pfs_unlikely(fd != client.fd || *calls.event != 0 || hinders()))
-		return ((ClientCall) pfs_call_observed[number]) (fd, data, size, flags);
+		return client_call_otherwise(fd, data, size, flags, number);
 	take_up();
 	if (pfs_unlikely(!pfs_wait_begin_socket(&pfs_session, &client, io, &call)))
 	{
 		calls.active = NULL;
-		return ((ClientCall) pfs_call_observed[number]) (fd, data, size, flags);
+		return client_call_otherwise(fd, data, size, flags, number);
 	}
 	pfs_add(&calls.counted[number], 1);
 	result = ((ClientCall) pfs_call_real[number]) (fd, data, size, flags);
