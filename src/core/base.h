@@ -54,6 +54,17 @@ typedef uint64_t PfsTicks;
 #define pfs_add(p, v) pfs_store((p), pfs_load(p) + (v))
 #endif
 
+/* Advances a counter with one writer: who sees it with an acquiring load sees all that was written before. */
+static inline void
+pfs_publish_next(uint64_t *counter)
+{
+#ifdef PFS_ADDS_TO_MEMORY
+	__asm__ __volatile__("addq $1, %0" : "+m"(*counter) : : "cc", "memory");
+#else
+	pfs_store_release(counter, pfs_load(counter) + 1);
+#endif
+}
+
 /*
  * Next number of a counter with one writer, which a signal handler of the writer's may raise, too: no
  * locked instruction where the processor has a single one.

@@ -237,24 +237,31 @@ typedef struct StatementRows
 	uint8_t		encoding;
 } StatementRows;
 
-/* Claims positions for so many rows, or the most that may be claimed at once. */
-static __attribute__((noinline)) void
-claim_statements(StatementRows *rows, uint64_t wanted)
+/*
+ * Claims positions for so many rows that are written one after the other, or the most that may be claimed at once, if
+ * none is left that is still to be had.  The result: behind the last one of those that stand side by side.
+ */
+static uint64_t
+claim_positions(PfsClaim *claim, PfsLongRing *ring, uint32_t size, uint64_t wanted)
 {
-	PfsArena   *arena = rows->arena;
-	PfsClaim   *claim = &rows->claims->rows;
-	PfsLongRing *ring = &arena->statements_long_ring;
-	uint32_t	size = arena->sizes.statements_history_long;
-
-	claim->next = rows->position;
 	if (claim->next == claim->end || claim->next + size <= pfs_load(&ring->next))
 	{
 		wanted = pfs_min(pfs_min(wanted, (uint64_t) PFS_LONG_BLOCK), (uint64_t) pfs_max(1u, size / 4));
 		claim->next = pfs_add_shared(&ring->next, wanted);
 		claim->end = claim->next + wanted;
 	}
+	return pfs_min(claim->end, claim->next + size - claim->next % size);
+}
+
+static __attribute__((noinline)) void
+claim_statements(StatementRows *rows, uint64_t wanted)
+{
+	PfsArena   *arena = rows->arena;
+	PfsClaim   *claim = &rows->claims->rows;
+
+	claim->next = rows->position;
+	rows->end = claim_positions(claim, &arena->statements_long_ring, arena->sizes.statements_history_long, wanted);
 	rows->position = claim->next;
-	rows->end = pfs_min(claim->end, claim->next + size - claim->next % size);
 	rows->next = long_statement(arena, claim->next);
 }
 
@@ -351,77 +358,59 @@ pfs_history_transaction(PfsSession *session, const PfsTransactionRecord *record)
 			 event.gid_length > 0 ? sizeof(event) : offsetof(PfsTransactionEvent, gid));
 }
 
-/*
- * Rows to be written next: claimed ones, as far as they stand side by side.  Those that others have come round to
- * are left to them.
- */
-static inline PfsLongWait *
-claim_long_waits(PfsSession *session)
+PFS_COLD void
+pfs_history_wait(PfsSession *session, const PfsWaitRecord *record)
 {
-	PfsArena   *arena = session->arena;
-	uint32_t	size = arena->sizes.waits_history_long;
-	PfsWaitRows *rows = &session->wait_rows;
-	PfsClaim   *claim = &session->waits_long;
-	uint32_t	place;
+	PfsLongWait row = {.thread_id = session->thread->thread_id,.user = session->thread->user};
 
-	(void) claim_position(claim, &arena->waits_long_ring, size);
-	claim->next--;
-	place = (uint32_t) (claim->next % size);
-	rows->long_next = PFS_AT(arena, arena->waits_long, PfsLongWait) + place;
-	rows->long_end = rows->long_next + pfs_min(claim->end - claim->next, (uint64_t) (size - place));
-	return rows->long_next;
+	pfs_copy_words(&row.record, record, sizeof(row.record));
+	add_long(session, &session->statements_long.waits, waits_ring(session->arena), &row.thread_id,
+			 sizeof(row) - sizeof(row.stamp));
 }
 
-static inline void
-put_long_wait(const PfsThread *thread, const PfsWaitRecord *record, PfsLongWait *row, uint64_t position)
+static inline __attribute__((always_inline)) void
+put_wait(PfsArena *arena, uint64_t thread_id, PfsRef user, const PfsWaitRecord *record, PfsLongWait *row, uint64_t position)
 {
+	if (pfs_unlikely(!begin_row(&row->stamp, position)))
+	{
+		pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
+		return;
+	}
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	pfs_store(&row->thread_id, thread->thread_id);
-	pfs_store(&row->user, thread->user);
+	pfs_store(&row->thread_id, thread_id);
+	pfs_store(&row->user, user);
 	pfs_copy_words(&row->record, record, sizeof(*record));
 	pfs_store_release(&row->stamp, 2 * position + 2);
 }
 
-/* The next row was not to be had: somebody slower writes it, or somebody newer has written it. */
-static PFS_COLD void
-put_other_long_wait(PfsSession *session, const PfsWaitRecord *record)
-{
-	PfsArena   *arena = session->arena;
-	PfsClaim   *claim = &session->waits_long;
-	PfsLongWait *row;
-
-	do
-	{
-		if (claim->next - 1 + arena->sizes.waits_history_long > pfs_load(&arena->waits_long_ring.next))
-		{
-			pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
-			return;
-		}
-		claim->next = claim->end;	/* what is left of it is others', too */
-		row = claim_long_waits(session);
-		session->wait_rows.long_next = row + 1;
-	} while (!begin_row(&row->stamp, claim->next++));
-	put_long_wait(session->thread, record, row, claim->next - 1);
-}
-
-/*
- * Whether others have come round to what the session has claimed is not asked first: then the row is taken.
- */
 PFS_HOT __attribute__((noinline)) void
-pfs_history_wait(PfsSession *session, const PfsWaitRecord *record)
+pfs_history_waits(PfsArena *arena, PfsThread *thread, PfsClaim *claim)
 {
-	PfsLongWait *row = session->wait_rows.long_next;
-	uint64_t	position;
+	uint32_t	size = arena->sizes.waits_history_long;
+	uint32_t	ring = pfs_thread_wait_ring(&arena->sizes);
+	const PfsWaitSlot *slots = pfs_thread_waits(arena, thread);
+	uint64_t	thread_id = pfs_load(&thread->thread_id);
+	PfsRef		user = pfs_load(&thread->user);
+	uint64_t	ended = pfs_load(&thread->waits_ended),
+				number = pfs_load(&thread->waits_copied);
 
-	if (pfs_unlikely(row == session->wait_rows.long_end))
-		row = claim_long_waits(session);
-	position = session->waits_long.next;
-	session->wait_rows.long_next = row + 1;
-	session->waits_long.next = position + 1;
-	if (pfs_likely(begin_row(&row->stamp, position)))
-		put_long_wait(session->thread, record, row, position);
-	else
-		put_other_long_wait(session, record);
+	if (number >= ended || size == 0)
+		return;
+	number = pfs_max(number, ended - pfs_min(ended, (uint64_t) ring));	/* damaged */
+	while (number < ended)
+	{
+		uint32_t	place = (uint32_t) (number % ring);
+		uint64_t	end = claim_positions(claim, &arena->waits_long_ring, size, ended - number);
+		uint64_t	position = claim->next;
+		uint64_t	count = pfs_min(pfs_min(end - position, ended - number), (uint64_t) (ring - place));
+		PfsLongWait *row = PFS_AT(arena, arena->waits_long, PfsLongWait) + position % size;
+
+		for (const PfsWaitSlot *slot = &slots[place], *last = slot + count; slot < last; slot++)
+			put_wait(arena, thread_id, user, &slot->record, row++, position++);
+		claim->next = position;
+		number += count;
+	}
+	pfs_store_release(&thread->waits_copied, ended);
 }
 
 void
@@ -515,8 +504,8 @@ pfs_long_statement_read(PfsArena *arena, uint32_t number, PfsStatementEvent *eve
 	return false;
 }
 
-/* Copies a record whole; false when there is none, or (counted) it never stood still. */
-static bool
+/* Copies a record whole: its stamp; 0 when there is none, or (counted) it never stood still. */
+static uint64_t
 read_long(PfsArena *arena, Ring ring, uint32_t number, void *record)
 {
 	uint64_t   *row = (uint64_t *) (ring.rows + number * (sizeof(uint64_t) + ring.bytes));
@@ -526,37 +515,33 @@ read_long(PfsArena *arena, Ring ring, uint32_t number, void *record)
 		uint64_t	stamp = pfs_load_acquire(row);
 
 		if (stamp == 0)
-			return false;
+			return 0;
 		if ((stamp & 1) != 0)
 			continue;
 		pfs_copy_words(record, row + 1, ring.bytes);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (pfs_load(row) == stamp)
-			return true;
+			return stamp;
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
-	return false;
+	return 0;
 }
 
 bool
 pfs_long_transaction_read(PfsArena *arena, uint32_t number, PfsTransactionEvent *event)
 {
-	return read_long(arena, transactions_ring(arena), number, event);
+	return read_long(arena, transactions_ring(arena), number, event) != 0;
 }
 
 bool
-pfs_long_wait_read(PfsArena *arena, uint32_t number, PfsWaitEvent *event)
+pfs_long_wait_read(PfsArena *arena, uint32_t number, PfsLongWait *copy)
 {
-	PfsLongWait row;
-
-	if (!read_long(arena, waits_ring(arena), number, &row.thread_id))
-		return false;
-	pfs_event_of_wait(arena, &row.record, row.thread_id, row.user, event);
-	return true;
+	copy->stamp = read_long(arena, waits_ring(arena), number, &copy->thread_id);
+	return copy->stamp != 0;
 }
 
 bool
 pfs_long_lock_wait_read(PfsArena *arena, uint32_t number, PfsLockWait *wait)
 {
-	return read_long(arena, lock_waits_ring(arena), number, wait);
+	return read_long(arena, lock_waits_ring(arena), number, wait) != 0;
 }

@@ -80,8 +80,12 @@ extern void pfs_history_statements(PfsArena *arena, PfsThread *thread, PfsLongCl
 /* Adds an ended transaction of the session's to the long history. */
 extern void pfs_history_transaction(PfsSession *session, const PfsTransactionRecord *record);
 
-/* Adds an ended wait of the session's to the long history. */
+/*
+ * Adds an ended wait of the session's to the long history, at once; or those of the thread's ring that are not there
+ * yet: owner.  Readers find these in the one place or the other, or in both.
+ */
 extern void pfs_history_wait(PfsSession *session, const PfsWaitRecord *record);
+extern void pfs_history_waits(PfsArena *arena, PfsThread *thread, PfsClaim *claim);
 
 /* A copied record as an event. */
 extern void pfs_event_of_transaction(const PfsThread *thread, const PfsTransactionRecord *record,
@@ -110,7 +114,7 @@ extern void pfs_event_of_record(const PfsThread *thread, const PfsStatementRecor
 extern bool pfs_long_statement_read(PfsArena *arena, uint32_t row, PfsStatementEvent *event,
 									char *text);
 extern bool pfs_long_transaction_read(PfsArena *arena, uint32_t row, PfsTransactionEvent *event);
-extern bool pfs_long_wait_read(PfsArena *arena, uint32_t row, PfsWaitEvent *event);
+extern bool pfs_long_wait_read(PfsArena *arena, uint32_t row, PfsLongWait *copy);
 extern bool pfs_long_lock_wait_read(PfsArena *arena, uint32_t row, PfsLockWait *wait);
 
 #endif							/* PFS_HISTORY_H */

@@ -8,7 +8,7 @@
 #include "core/rollup.h"
 #include "core/statement_hot.h"
 #include "core/summing.h"
-#include "core/wait.h"
+#include "core/wait_row.h"
 
 #define STATEMENT_ID_BLOCK 64
 
@@ -125,13 +125,27 @@ decide_wait_rows(PfsSession *session, uint32_t gate, bool history)
 
 	rows->slots = pfs_thread_waits(arena, thread);
 	rows->socket = NULL;
-	rows->ring = arena->sizes.waits_history + 1;
+	rows->ring = pfs_thread_wait_ring(&arena->sizes);
 	rows->head = (uint32_t) (pfs_load(&thread->waits_ended) % rows->ring);
+	rows->turn = rows->ring;
 	rows->shown = (gate & PFS_WANTS(WAITS_CURRENT)) != 0;
 	rows->history = history && (gate & PFS_WANTS(WAITS_HISTORY)) != 0 && arena->sizes.waits_history > 0;
 	rows->history_long = history && (gate & PFS_WANTS(WAITS_HISTORY_LONG)) != 0 &&
 		arena->sizes.waits_history_long > 0;
 	rows->unbilled = pfs_thread_has_statements(arena, thread);
+}
+
+/* Waits that wait to be copied are of the switches before; those that end now are of the new ones.  Inside the recording. */
+static void
+decide_wait_copies(PfsSession *session)
+{
+	PfsThread  *thread = session->thread;
+	PfsWaitRows *rows = &session->wait_rows;
+
+	pfs_history_waits(session->arena, thread, &session->statements_long.waits);
+	rows->copies = rows->shown && rows->history && rows->history_long;
+	pfs_store_release(&thread->waits_copied, rows->copies ? pfs_load(&thread->waits_ended) : PFS_NOT_COPIED);
+	pfs_wait_row_next_turn(rows);
 }
 
 /* What consumers and the thread's switches say of events that start or end now. */
@@ -162,6 +176,7 @@ pfs_session_decide(PfsSession *session, uint64_t changes)
 		pfs_host_switched(session);
 	if (session->busy || !pfs_enter_recording(session))
 		return;					/* a signal handler in the middle: it asks again each time */
+	decide_wait_copies(session);
 	decide_answers(session, changes);
 	session->decided = changes;
 	if (session->newest == NULL && session->slots_of != session->thread->thread_id)

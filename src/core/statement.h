@@ -145,6 +145,7 @@ typedef struct PfsLongClaims
 {
 	PfsClaim	rows;
 	PfsClaim	texts;
+	PfsClaim	waits;
 	PfsSumHot	hot[PFS_SUMS_HOT];
 	PfsLongText known[32];		/* by digest; of the journal that the session has now */
 } PfsLongClaims;
@@ -172,10 +173,10 @@ typedef struct PfsWaitRows
 {
 	PfsWaitSlot *slots;			/* the thread's, see pfs_thread_waits */
 	PfsIoStat  *socket;			/* the same; NULL = there is none, or it must be looked at */
-	struct PfsLongWait *long_next;	/* row of the long history that is written next ... */
-	struct PfsLongWait *long_end;	/* ... up to this one: the next ones are to be claimed */
 	uint32_t	ring;			/* of so many the ring is made */
 	uint32_t	head;			/* slot of the next one */
+	uint32_t	turn;			/* when the head comes to this slot, there is more to be done */
+	bool		copies;			/* rows go to the long history out of the ring, many at a time */
 	bool		shown;			/* are there rows at all? */
 	bool		history;		/* they stay in the ring */
 	bool		history_long;
@@ -260,7 +261,6 @@ typedef struct PfsSession
 	uint64_t	last_cpu;		/* processor time when the last statement ended, see begin_cpu; 0 = to be read */
 	PfsLongClaims statements_long;
 	PfsClaim	transactions_long;
-	PfsClaim	waits_long;
 	PfsClaim	lock_waits;
 	PfsTransactionRecord own_transaction;	/* of one that makes no row */
 	PfsStatement statement[PFS_OPEN_STATEMENTS];

@@ -704,7 +704,7 @@ emit_wait(PfsScan *scan, PfsWaitEvent *event)
 static bool
 read_wait(PfsArena *arena, PfsThread *thread, uint32_t age, PfsWaitEvent *to)
 {
-	uint32_t	ring = arena->sizes.waits_history + 1;
+	uint32_t	ring = pfs_thread_wait_ring(&arena->sizes);
 	PfsWaitRecord record;
 
 	for (int tries = 0; pfs_try_read(tries); tries++)
@@ -730,6 +730,130 @@ read_wait(PfsArena *arena, PfsThread *thread, uint32_t age, PfsWaitEvent *to)
 	return false;
 }
 
+/* Where a row of the long history stands among all others. */
+typedef struct LongWaitKey
+{
+	PfsTicks	end;			/* of an untimed one that of the one before it */
+	PfsLongWait *row;			/* a copy; one that is only in its thread's ring has UINT64_MAX as its stamp */
+} LongWaitKey;
+
+/*
+ * Copies what is not in the long history yet of one thread; room for PFS_WAITS_UNCOPIED rows.  What has ended stays as
+ * it is until the ring comes round to it, so that an owner who stands still hinders nobody.
+ */
+static uint32_t
+read_uncopied(PfsArena *arena, PfsThread *thread, PfsLongWait *to)
+{
+	uint32_t	ring = pfs_thread_wait_ring(&arena->sizes);
+
+	for (int tries = 0; pfs_try_read(tries); tries++)
+	{
+		uint64_t	thread_id = pfs_load_acquire(&thread->thread_id);
+		PfsRef		user = pfs_load(&thread->user);
+		uint64_t	first = pfs_load_acquire(&thread->waits_copied),
+					ended = pfs_load_acquire(&thread->waits_ended);
+		uint32_t	found = 0;
+
+		if (first >= ended)
+			return 0;
+		first = pfs_max(first, ended - pfs_min(ended, (uint64_t) PFS_WAITS_UNCOPIED));
+		for (uint64_t number = first; number < ended; number++)
+		{
+			to[found] = (PfsLongWait) {.stamp = UINT64_MAX,.thread_id = thread_id,.user = user};
+			pfs_copy_words(&to[found++].record, &pfs_thread_waits(arena, thread)[number % ring].record,
+						   sizeof(PfsWaitRecord));
+		}
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (pfs_load(&thread->thread_id) == thread_id && pfs_load(&thread->waits_ended) - first < ring)
+			return found;
+	}
+	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
+	return 0;
+}
+
+static int
+compare_long_waits(const void *a, const void *b)
+{
+	const PfsLongWait *left = ((const LongWaitKey *) a)->row,
+			   *right = ((const LongWaitKey *) b)->row;
+	int			order = compare(left->thread_id, right->thread_id);
+
+	if (order == 0)
+		order = compare(left->record.event_id, right->record.event_id);
+	return order != 0 ? order : compare(left->stamp, right->stamp);
+}
+
+static int
+compare_ends(const void *a, const void *b)
+{
+	const LongWaitKey *left = a,
+			   *right = b;
+	int			order = compare(left->end, right->end);
+
+	if (order == 0)
+		order = compare(left->row->stamp, right->row->stamp);
+	return order != 0 ? order : left->row < right->row ? -1 : left->row > right->row;
+}
+
+/* Adds a row that counts. */
+static uint32_t
+add_long_wait(const PfsArena *arena, LongWaitKey *key, uint32_t keys, PfsLongWait *row, PfsTicks *end)
+{
+	if (row->record.event_id == 0 || row->record.epoch < pfs_load(&arena->reset_of[PFS_RESET_WAITS_HISTORY_LONG]))
+		return keys;
+	*end = row->record.end != 0 && row->record.start != 0 ? row->record.end : *end;
+	key[keys] = (LongWaitKey) {*end, row};
+	return keys + 1;
+}
+
+/* Those that threads have not copied yet are looked for first: what is copied meanwhile is found twice. */
+static void
+scan_long_waits(PfsScan *scan)
+{
+	PfsArena   *arena = scan->arena;
+	uint32_t	size = arena->sizes.waits_history_long,
+				uncopied = arena->sizes.threads * PFS_WAITS_UNCOPIED;
+	PfsLongWait *rows = scan->alloc(scan, ((size_t) size + uncopied) * sizeof(*rows));
+	LongWaitKey *key = scan->alloc(scan, ((size_t) size + uncopied) * sizeof(*key));
+	uint32_t	keys = 0,
+				unique = 0,
+				next;
+	PfsTicks	end;
+	PfsWaitEvent event;
+
+	if (size == 0)
+		return;
+	PFS_EACH_THREAD(arena, thread, slot)
+	{
+		PfsLongWait *row = rows + size + slot * PFS_WAITS_UNCOPIED;
+		uint32_t	count = read_uncopied(arena, thread, row);
+
+		end = UINT64_MAX;
+		for (uint32_t i = 0; i < count; i++)
+			keys = add_long_wait(arena, key, keys, &row[i], &end);
+	}
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	next = (uint32_t) (pfs_load(&arena->waits_long_ring.next) % size);
+	end = 0;
+	for (uint32_t i = 0; i < size; i++)
+		if (pfs_long_wait_read(arena, (next + i) % size, &rows[i]))
+			keys = add_long_wait(arena, key, keys, &rows[i], &end);
+	qsort(key, keys, sizeof(*key), compare_long_waits);
+	for (uint32_t i = 0; i < keys; i++)
+		if (unique == 0 || key[i].row->thread_id != key[unique - 1].row->thread_id ||
+			key[i].row->record.event_id != key[unique - 1].row->record.event_id)
+			key[unique++] = key[i];
+	qsort(key, unique, sizeof(*key), compare_ends);
+	for (uint32_t i = unique > size ? unique - size : 0; i < unique; i++)
+	{
+		const PfsLongWait *row = key[i].row;
+
+		pfs_event_of_wait(arena, &row->record, row->thread_id, row->user, &event);
+		if (is_row(scan, &event.head, PFS_RESET_WAITS_HISTORY_LONG))
+			emit_wait(scan, &event);
+	}
+}
+
 static void
 waits_scan(PfsScan *scan)
 {
@@ -738,13 +862,11 @@ waits_scan(PfsScan *scan)
 	bool		one = pfs_scan_number(scan, "thread_id", &wanted);
 	PfsWaitEvent copy;
 
-	for (uint32_t i = 0; scan->table->argument == TABLE_HISTORY_LONG &&
-		 i < arena->sizes.waits_history_long; i++)
-		if (pfs_long_wait_read(arena, i, &copy) &&
-			is_row(scan, &copy.head, PFS_RESET_WAITS_HISTORY_LONG))
-			emit_wait(scan, &copy);
 	if (scan->table->argument == TABLE_HISTORY_LONG)
+	{
+		scan_long_waits(scan);
 		return;
+	}
 	PFS_EACH_THREAD(arena, thread, slot)
 	{
 		bool		current = scan->table->argument == TABLE_CURRENT;

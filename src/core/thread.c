@@ -105,6 +105,7 @@ hide_events(PfsArena *arena, PfsThread *thread)
 	pfs_store(&thread->transactions_ended, 0);
 	pfs_store(&thread->wait_depth, 0);
 	pfs_store(&thread->waits_ended, 0);
+	pfs_store(&thread->waits_copied, PFS_NOT_COPIED);
 	pfs_store(&thread->wait_shown, PFS_NO_WAIT);
 	pfs_store(&thread->socket.used, 0);
 }
@@ -120,6 +121,8 @@ fold_objects(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 									PFS_CALL_COUNTERS * sizeof(uint64_t));
 
 	pfs_sum_journal(arena, thread, long_history);
+	if (long_history != NULL)
+		pfs_history_waits(arena, thread, &long_history->waits);
 	for (size_t i = 0; i < PFS_LENGTH(kinds); i++)
 		pfs_cache_fold_all(arena, thread, kinds[i], &sleeps);
 	pfs_seq_write_begin(&thread->seq);

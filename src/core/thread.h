@@ -74,6 +74,7 @@ typedef struct PfsParty
 #define PFS_DIGEST_WAIT_CACHE 128	/* cells of (digest, wait) of one thread */
 #define PFS_OBJECT_CACHE 64		/* cells of files, and of tables, of one thread */
 #define PFS_WAIT_STACK 5		/* waits inside each other */
+#define PFS_WAITS_UNCOPIED 32	/* waits that may stand in the thread's ring alone, before they go to the long history */
 #define PFS_CALL_COUNTERS 128	/* libc calls that are counted, see interposed_calls */
 
 /* The client connection of a thread: one row of socket_instances. */
@@ -96,6 +97,7 @@ typedef enum PfsThreadState
 } PfsThreadState;
 
 #define PFS_NO_WAIT UINT32_MAX
+#define PFS_NOT_COPIED UINT64_MAX
 
 typedef struct PfsWaitSlot
 {
@@ -120,6 +122,7 @@ typedef struct PfsThread
 	uint64_t	thread_id;		/* never reused; 0 = free */
 	/* of its waits, which change nothing else of the thread but event_id */
 	uint64_t	waits_ended;	/* history ring head */
+	uint64_t	waits_copied;	/* those up to this one are in the long history; PFS_NOT_COPIED = it does not want them */
 	uint32_t	wait_depth;		/* waits inside each other now */
 	uint32_t	wait_shown;		/* slot of events_waits_current, or PFS_NO_WAIT */
 	PfsRef		user;
@@ -225,8 +228,14 @@ pfs_thread_transaction(const PfsArena *arena, PfsThread *thread, uint32_t slot)
 
 /*
  * Waits: a ring of the history's length and one more, where they are written and stay, as transactions
- * do; then PFS_WAIT_STACK slots for those that are inside each other.
+ * do, and until they are copied to the long history; then PFS_WAIT_STACK slots for those that are inside each other.
  */
+static inline uint32_t
+pfs_thread_wait_ring(const PfsSizes *sizes)
+{
+	return sizes->waits_history == 0 ? 1 : pfs_max(sizes->waits_history + 1, (uint32_t) PFS_WAITS_UNCOPIED);
+}
+
 static inline PfsWaitSlot *
 pfs_thread_waits(const PfsArena *arena, PfsThread *thread)
 {
@@ -236,7 +245,7 @@ pfs_thread_waits(const PfsArena *arena, PfsThread *thread)
 static inline uint32_t
 pfs_thread_wait_slots(const PfsSizes *sizes)
 {
-	return sizes->waits_history + 1 + PFS_WAIT_STACK;
+	return pfs_thread_wait_ring(sizes) + PFS_WAIT_STACK;
 }
 
 static inline PfsParty *

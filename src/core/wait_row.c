@@ -109,3 +109,14 @@ pfs_wait_row_drop(PfsSession *session, const PfsWait *wait)
 	pfs_store(&session->wait_rows.slots[session->wait_rows.head].record.event_id, 0);
 	show_outer(session, wait);
 }
+
+PFS_HOT __attribute__((noinline)) void
+pfs_wait_row_turn(PfsSession *session)
+{
+	PfsWaitRows *rows = &session->wait_rows;
+
+	if (rows->head >= rows->ring)
+		rows->head = 0;
+	pfs_wait_row_next_turn(rows);
+	pfs_history_waits(session->arena, session->thread, &session->statements_long.waits);
+}

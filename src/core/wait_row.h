@@ -6,6 +6,7 @@
  * one shown as current; when it has ended, the head moves on, if there is a history.  Of waits inside each
  * other the innermost one is at the head; those around it are in the stack behind the ring, and are copied
  * to the head when they end.  Idle time is there from its beginning: what brings the next command is inside.
+ * Rows go to the long history out of the ring, PFS_WAITS_UNCOPIED at a time.
  */
 #ifndef PFS_WAIT_ROW_H
 #define PFS_WAIT_ROW_H
@@ -144,6 +145,15 @@ pfs_wait_row_end(PfsSession *session, PfsWaitRecord *record, PfsTicks end, int64
 	pfs_store(&record->epoch, pfs_load_acquire(&session->arena->reset_now));
 }
 
+static inline void
+pfs_wait_row_next_turn(PfsWaitRows *rows)
+{
+	rows->turn = rows->copies ? pfs_min(rows->head + PFS_WAITS_UNCOPIED, rows->ring) : rows->ring;
+}
+
+/* The head is where it turns to the first slot, or where rows go to the long history. */
+extern void pfs_wait_row_turn(PfsSession *session);
+
 /* What stands at the head has ended: it goes to the histories. */
 static inline __attribute__((always_inline)) void
 pfs_wait_row_keep(PfsSession *session, PfsThread *thread, const PfsWaitRecord *record)
@@ -154,10 +164,12 @@ pfs_wait_row_keep(PfsSession *session, PfsThread *thread, const PfsWaitRecord *r
 	{
 		uint32_t	next = rows->head + 1;
 
-		pfs_add(&thread->waits_ended, 1);
-		rows->head = pfs_likely(next < rows->ring) ? next : 0;
+		pfs_publish_next(&thread->waits_ended);
+		rows->head = next;
+		if (pfs_unlikely(next == rows->turn))
+			pfs_wait_row_turn(session);
 	}
-	if (pfs_likely(rows->history_long))
+	else if (pfs_unlikely(rows->history_long))
 		pfs_history_wait(session, record);
 }
 

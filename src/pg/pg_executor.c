@@ -445,7 +445,7 @@ leave_untied(PfsStatement *statement, const ErrorContextCallback *guard)
 	pfs_session.running = NULL;
 }
 
-/* Its rows are shown, or its call was not brief to the end, has ended its statement, or left others on stage. */
+/* Its call was not brief to the end, has ended its statement, or left others on stage. */
 static pg_noinline void
 run_over(const QueryDesc *queryDesc, PfsStatement *statement, const ErrorContextCallback *guard)
 {
@@ -486,8 +486,8 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	pfs_pg_protocol_return();
 	if (pfs_unlikely(!is_on_stage(query, statement)) ||
-		pfs_unlikely(!(changes ? pfs_brief_end_change(relations, statement, false)
-					   : pfs_brief_end_scan(relations, statement, false))))
+		pfs_unlikely(!(changes ? pfs_brief_end_change(relations, statement)
+					   : pfs_brief_end_scan(relations, statement))))
 	{
 		run_over(queryDesc, statement, &guard);
 		return;
@@ -540,7 +540,7 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 	pfs_pg_enter(statement);
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	if (pfs_unlikely(!is_on_stage(query, statement)) ||
-		pfs_unlikely(!pfs_brief_end_scan(&query->relations, statement, false)))
+		pfs_unlikely(!pfs_brief_end_scan(&query->relations, statement)))
 	{
 		pfs_brief_end(&query->relations);
 		if (!leave_call(query, statement, NULL, false))

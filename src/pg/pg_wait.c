@@ -47,7 +47,6 @@ static PFS_HOT_DATA struct
 	PFS_ALIGNED const void *active; /* in the frame of the call under way; NULL = none is */
 	uint64_t   *counted;		/* its thread's counters of calls, NULL until there is room for them */
 	const volatile uint32_t *event;	/* while it has a thread: where the server stores the code of what it waits for */
-	PfsSocketCall client;		/* the call under way, if it goes the short way */
 }			calls = {.event = &no_event};
 static PfsWait call_wait;		/* its wait, if it is an event of its own */
 static LongWait lock_wait;
@@ -690,64 +689,21 @@ take_up(void)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* A call on the client's socket, in the short way; false: not so, nothing was done. */
-static PFS_HOT pg_noinline bool
-begin_client(int fd, PfsCallNumber number, PfsIoPart io)
-{
-	if (pfs_unlikely(fd != client.fd || *calls.event != 0 || hinders()))
-		return false;
-	take_up();
-	if (pfs_unlikely(!pfs_wait_begin_socket(&pfs_session, &client, io, &calls.client)))
-	{
-		calls.active = NULL;
-		return false;
-	}
-	pfs_add(&calls.counted[number], 1);
-	return true;
-}
-
 /* A statement's call, or a switch has changed meanwhile. */
-static pg_noinline void
-end_client_otherwise(PfsIoPart io, int64_t result)
+static PFS_COLD void
+end_client_otherwise(PfsIoPart io, PfsSocketCall call, int64_t result)
 {
 	int			saved = errno;
 
-	pfs_wait_end_socket_otherwise(&pfs_session, &client, io, calls.client, result);
+	pfs_wait_end_socket_otherwise(&pfs_session, &client, io, call, result);
 	errno = saved;
 }
 
-/* The present tick. */
-static PFS_HOT pg_noinline PfsTicks
-end_client(PfsIoPart io, int64_t result)
-{
-	PfsTicks	now = pfs_now_near();
-
-	if (pfs_unlikely(!pfs_wait_end_socket(&pfs_session, &client, io, &calls.client, result, now)))
-		end_client_otherwise(io, result);
-	calls.active = NULL;
-	return now;
-}
-
-#define CALL(of, symbol) ((__typeof__(&symbol)) of[PFS_CALL_##symbol])
-
-static PFS_HOT ssize_t
-client_send(int fd, const void *from, size_t size, int flags)
-{
-	ssize_t		result;
-
-	if (pfs_unlikely(!begin_client(fd, PFS_CALL_send, PFS_IO_WRITE)))
-		return CALL(pfs_call_observed, send) (fd, from, size, flags);
-	result = CALL(pfs_call_real, send) (fd, from, size, flags);
-	(void) end_client(PFS_IO_WRITE, result);
-	return result;
-}
-
-/* Idle time, in which this was the last call, is over. */
+/* Idle time, in which this was the last call, which has ended simply, is over. */
 static pg_attribute_always_inline bool
 end_idle(PfsTicks now)
 {
 	if (pfs_unlikely(!idle_wait.open || client.idle == NULL || !pfs_pg_is_idle() ||
-					 !pfs_wait_ends_simply(&pfs_session, &client) ||
 					 !pfs_wait_end_idle(&pfs_session, &idle_wait.wait, &client, idle_wait.last)))
 		return false;
 	idle_wait.open = false;
@@ -756,21 +712,60 @@ end_idle(PfsTicks now)
 	return true;
 }
 
-/* Data that has come is his next command, most often. */
-static PFS_HOT ssize_t
-client_recv(int fd, void *to, size_t size, int flags)
+typedef ssize_t (*ClientCall) (int fd, void *data, size_t size, int flags);
+
+/* In the general way. */
+static PFS_COLD ssize_t
+client_call_otherwise(int fd, void *data, size_t size, int flags, PfsCallNumber number)
 {
+	return ((ClientCall) pfs_call_observed[number]) (fd, data, size, flags);
+}
+
+/*
+ * A call on the client's socket, in the short way if it is simple.  Receiving and sending are one function: code that
+ * runs with each command.  Data that has come is the next command, most often.
+ */
+static PFS_HOT pg_noinline ssize_t
+client_call(int fd, void *data, size_t size, int flags, PfsCallNumber number, PfsIoPart io)
+{
+	PfsSocketCall call;
 	ssize_t		result;
 	PfsTicks	now;
+	bool		simple;
 
-	if (pfs_unlikely(!begin_client(fd, PFS_CALL_recv, PFS_IO_READ)))
-		return CALL(pfs_call_observed, recv) (fd, to, size, flags);
-	result = CALL(pfs_call_real, recv) (fd, to, size, flags);
-	now = end_client(PFS_IO_READ, result);
-	if (result > 0 && !end_idle(now))
+	if (pfs_unlikely(fd != client.fd || *calls.event != 0 || hinders()))
+		return client_call_otherwise(fd, data, size, flags, number);
+	take_up();
+	if (pfs_unlikely(!pfs_wait_begin_socket(&pfs_session, &client, io, &call)))
+	{
+		calls.active = NULL;
+		return client_call_otherwise(fd, data, size, flags, number);
+	}
+	pfs_add(&calls.counted[number], 1);
+	result = ((ClientCall) pfs_call_real[number]) (fd, data, size, flags);
+	now = pfs_now_near();
+	simple = pfs_wait_end_socket(&pfs_session, &client, io, &call, result, now);
+	if (pfs_unlikely(!simple))
+		end_client_otherwise(io, call, result);
+	calls.active = NULL;
+	if (io == PFS_IO_READ && result > 0 && !(pfs_likely(simple) && end_idle(now)))
 		received();
 	return result;
 }
+
+static PFS_HOT ssize_t
+client_recv(int fd, void *to, size_t size, int flags)
+{
+	return client_call(fd, to, size, flags, PFS_CALL_recv, PFS_IO_READ);
+}
+
+static PFS_HOT ssize_t
+client_send(int fd, void *from, size_t size, int flags)
+{
+	return client_call(fd, from, size, flags, PFS_CALL_send, PFS_IO_WRITE);
+}
+
+#define CALL(of, symbol) ((__typeof__(&symbol)) of[PFS_CALL_##symbol])
 
 /* The wait for his next command. */
 static PFS_HOT int

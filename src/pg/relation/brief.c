@@ -101,6 +101,6 @@ pfs_brief_end_other(PfsRelations *relations)
 {
 	PfsStatement *statement = relations->statement;
 
-	if (statement == NULL || relations->brief <= PFS_BRIEF_SCAN || !pfs_brief_end_change(relations, statement, true))
+	if (statement == NULL || relations->brief <= PFS_BRIEF_SCAN || !pfs_brief_end_change(relations, statement))
 		pfs_relations_end(relations);
 }

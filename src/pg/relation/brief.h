@@ -153,21 +153,21 @@ pfs_brief_begin_change(PfsRelations *relations, const PfsStatement *statement)
 
 /* --- a call ends --- */
 
-/* shows: where each event makes a row, this one may, too.  False: it was not counted. */
+/* False: it was not counted. */
 static pg_attribute_always_inline bool
-pfs_brief_counts(const PfsKnown *known, PfsTableOperation operation, uint64 rows, bool shows)
+pfs_brief_counts(const PfsKnown *known, PfsTableOperation operation, uint64 rows)
 {
-	if (pfs_unlikely(!pfs_wait_rows_known(&pfs_session)) || (!shows && pfs_unlikely(pfs_session.rows.shown)) ||
+	if (pfs_unlikely(!pfs_wait_rows_known(&pfs_session)) ||
 		pfs_unlikely(!pfs_wait_rows_quickly(&pfs_session, known->cell, known->row, known->use, operation, rows)))
 		return false;
-	if (shows && pfs_session.rows.shown)
+	if (pfs_unlikely(pfs_session.rows.shown))
 		pfs_wait_rows_show(&pfs_session, known->row, known->use, operation, rows);
 	return true;
 }
 
 /* As pfs_part_take, of a scan.  False: nothing was done. */
 static pg_attribute_always_inline bool
-pfs_brief_take_scan(const PfsPart *part, PfsStatement *statement, bool shows)
+pfs_brief_take_scan(const PfsPart *part, PfsStatement *statement)
 {
 	PfsKnown   *known = part->known;
 	const PgStat_TableStatus *status = part->relation->pgstat_info;
@@ -180,7 +180,7 @@ pfs_brief_take_scan(const PfsPart *part, PfsStatement *statement, bool shows)
 	rows = (int64) (fetched - known->seen[PFS_INDEX_FETCHED]);
 	if (pfs_likely(rows > 0))
 	{
-		if (pfs_unlikely(!pfs_brief_counts(known, PFS_TABLE_FETCH, (uint64) rows, shows)))
+		if (pfs_unlikely(!pfs_brief_counts(known, PFS_TABLE_FETCH, (uint64) rows)))
 			return false;
 		pfs_statement_count(statement, PFS_COUNTER_ROWS_EXAMINED, (uint64) rows);
 	}
@@ -192,7 +192,7 @@ pfs_brief_take_scan(const PfsPart *part, PfsStatement *statement, bool shows)
 
 /* The same of the table, if nothing but this has happened to it. */
 static pg_attribute_always_inline bool
-pfs_brief_take_change(const PfsPart *part, PfsTableOperation operation, bool shows)
+pfs_brief_take_change(const PfsPart *part, PfsTableOperation operation)
 {
 	PfsKnown   *known = part->known;
 	const PgStat_TableStatus *status = part->relation->pgstat_info;
@@ -210,7 +210,7 @@ pfs_brief_take_change(const PfsPart *part, PfsTableOperation operation, bool sho
 	rows = (int64) (after - known->seen[operation]);
 	if (pfs_unlikely(rows == 0))
 		return true;
-	if (pfs_unlikely(rows < 0) || pfs_unlikely(!pfs_brief_counts(known, operation, (uint64) rows, shows)))
+	if (pfs_unlikely(rows < 0) || pfs_unlikely(!pfs_brief_counts(known, operation, (uint64) rows)))
 		return false;
 	known->seen[operation] = after;
 	return true;
@@ -232,25 +232,25 @@ pfs_brief_leave(PfsRelations *relations)
 
 /* As pfs_relations_end, of a call that began so and has this statement.  False: that has to do it, or the rest of it. */
 static pg_attribute_always_inline bool
-pfs_brief_end_scan(PfsRelations *relations, PfsStatement *statement, bool shows)
+pfs_brief_end_scan(PfsRelations *relations, PfsStatement *statement)
 {
 	if (pfs_unlikely(!pfs_brief_is_last(relations)) ||
-		pfs_unlikely(!pfs_brief_take_scan(&relations->own[PFS_BRIEF_SCANNED], statement, shows)))
+		pfs_unlikely(!pfs_brief_take_scan(&relations->own[PFS_BRIEF_SCANNED], statement)))
 		return false;
 	pfs_brief_leave(relations);
 	return true;
 }
 
 static pg_attribute_always_inline bool
-pfs_brief_end_change(PfsRelations *relations, PfsStatement *statement, bool shows)
+pfs_brief_end_change(PfsRelations *relations, PfsStatement *statement)
 {
 	const PfsPart *part = relations->own;
 
 	if (pfs_unlikely(!pfs_brief_is_last(relations)) ||
 		(pfs_likely(part[PFS_BRIEF_SCANNED].relation != NULL) &&
-		 pfs_unlikely(!pfs_brief_take_scan(&part[PFS_BRIEF_SCANNED], statement, shows))) ||
+		 pfs_unlikely(!pfs_brief_take_scan(&part[PFS_BRIEF_SCANNED], statement))) ||
 		pfs_unlikely(!pfs_brief_take_change(&part[PFS_BRIEF_CHANGED],
-											(PfsTableOperation) (relations->brief - PFS_BRIEF_SCAN), shows)))
+											(PfsTableOperation) (relations->brief - PFS_BRIEF_SCAN))))
 		return false;
 	pfs_brief_leave(relations);
 	return true;
@@ -265,7 +265,7 @@ pfs_brief_leaves_nothing(const PfsRelations *relations)
 		 ((const ModifyTableState *) relations->plan)->resultRelInfo->ri_TrigDesc == NULL);
 }
 
-/* --- any query's call, whose rows may be shown: the short way, else the general one --- */
+/* --- any query's call: the short way, else the general one --- */
 
 /* brief.c: of one that does not just read, or not the short way. */
 extern void pfs_brief_begin_other(PfsRelations *relations, const PfsStatement *statement);
@@ -285,7 +285,7 @@ pfs_brief_end(PfsRelations *relations)
 	PfsStatement *statement = relations->statement;
 
 	if (pfs_unlikely(statement == NULL || relations->brief != PFS_BRIEF_SCAN) ||
-		pfs_unlikely(!pfs_brief_end_scan(relations, statement, true)))
+		pfs_unlikely(!pfs_brief_end_scan(relations, statement)))
 		pfs_brief_end_other(relations);
 }
 
