@@ -220,8 +220,7 @@ pfs_statement_leave_ring(PfsSession *session)
 void
 pfs_statement_copy_to_ring(PfsSession *session, const PfsStatement *statement)
 {
-	if (session->in_ring != NULL)
-		pfs_statement_leave_ring(session);
+	pfs_statement_make_way(session);
 	pfs_record_copy(pfs_statement_next_record(session), statement->record);
 }
 
@@ -241,8 +240,7 @@ pfs_statement_take_any(PfsSession *session, bool silent)
 		if (session->has_journal)
 			pfs_statement_hide(session, &session->statement[0]);	/* its end has left that to the next one */
 	}
-	if (session->in_ring != NULL)
-		pfs_statement_leave_ring(session);
+	pfs_statement_make_way(session);
 	list = session->free == NULL || silent ? &session->free_unplaced : &session->free;
 	statement = *list;
 	if (statement != NULL)

@@ -91,7 +91,15 @@ pfs_statement_enter_ring(PfsSession *session, PfsStatement *statement)
 	session->in_ring = statement;
 }
 
-/* Adds it to the list of those that are open; NULL: too many.  plain: one is free. */
+/* Another one begins: the ring's slot is free for it. */
+static inline void
+pfs_statement_make_way(PfsSession *session)
+{
+	if (session->in_ring != NULL)
+		pfs_statement_leave_ring(session);
+}
+
+/* Adds it to the list of those that are open; NULL: too many.  plain: one is free, and nothing is in its way. */
 static inline __attribute__((always_inline)) PfsStatement *
 pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain)
 {
@@ -102,7 +110,6 @@ pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain)
 		statement = &session->statement[0];
 	else if (plain)
 	{
-		pfs_assume(session->in_ring == NULL);	/* the caller has seen to it */
 		statement = session->free;
 		session->free = statement->older;
 	}

@@ -356,8 +356,7 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	{
 		/* calls come first, so nothing has to be kept for them */
 		routine = pfs_pg_current_routine();
-		if (pfs_session.in_ring != NULL)
-			pfs_statement_leave_ring(&pfs_session);
+		pfs_statement_make_way(&pfs_session);
 	}
 	session = pfs_pg_session();
 	template = pfs_pg_template_place(plan);

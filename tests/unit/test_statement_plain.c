@@ -217,8 +217,14 @@ test_nested(void)
 			side[s].session->running = outer;
 			if (start == FIXTURE_START + 300)
 				pfs_transaction_open(side[s].session, start);
-			inner = s == 1 && pfs_statement_may_begin_plain(side[s].session, side[s].session->plain, true) ? pfs_statement_begin_here(side[s].session, &side[s].template, 0, false, outer, start + 10, side[s].session->plain, &record)
-						   : pfs_statement_begin(side[s].session, &side[s].template, false, outer, start + 10);
+			if (s == 1 && pfs_statement_may_begin_plain(side[s].session, side[s].session->plain, true))
+			{
+				pfs_statement_make_way(side[s].session);
+				inner = pfs_statement_begin_here(side[s].session, &side[s].template, 0, false, outer, start + 10,
+												 side[s].session->plain, &record);
+			}
+			else
+				inner = pfs_statement_begin(side[s].session, &side[s].template, false, outer, start + 10);
 			pfs_store(&inner->record->text_length, 0);
 			pfs_statement_publish(side[s].session, inner);
 			ok(end(&side[s], inner, s == 1, start + 20) == (s == 1), "nested, and plain");
