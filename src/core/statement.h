@@ -95,8 +95,6 @@ typedef struct PfsTransaction
 	PfsTransactionRecord *event;	/* in the thread's slot, or the session's own */
 	bool		open;
 	bool		recorded;
-	uint16_t	spare;
-	PfsScope	scope;
 } PfsTransaction;
 
 /* Where transactions that begin now are recorded, and what is kept of those that end: decided with the switches. */
@@ -106,9 +104,8 @@ typedef struct PfsTransactionRows
 	uint32_t	slots;			/* of which it is made */
 	uint32_t	head;			/* slot of the next one */
 	uint64_t	fresh;			/* "state" of their records when they begin */
-	PfsScope	scope;
 	bool		shown;			/* they make rows ... */
-	bool		history;		/* ... which stay in the ring */
+	bool		history;		/* ... which stay in the ring, and are summed later */
 	bool		history_long;
 } PfsTransactionRows;
 

@@ -103,6 +103,8 @@ hide_events(PfsArena *arena, PfsThread *thread)
 	pfs_zero_words(thread->timed_answers.stat, sizeof(thread->timed_answers.stat));
 	pfs_store(&thread->transaction_shown, PFS_NO_TRANSACTION);
 	pfs_store(&thread->transactions_ended, 0);
+	pfs_store(&thread->transactions_summed, 0);
+	pfs_store(&thread->transactions_summing, 0);
 	pfs_store(&thread->wait_depth, 0);
 	pfs_store(&thread->waits_ended, 0);
 	pfs_store(&thread->wait_shown, PFS_NO_WAIT);
@@ -120,6 +122,7 @@ fold_objects(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 									PFS_CALL_COUNTERS * sizeof(uint64_t));
 
 	pfs_sum_journal(arena, thread, long_history);
+	pfs_transactions_sum(arena, thread);
 	for (size_t i = 0; i < PFS_LENGTH(kinds); i++)
 		pfs_cache_fold_all(arena, thread, kinds[i], &sleeps);
 	pfs_seq_write_begin(&thread->seq);
