@@ -229,11 +229,19 @@ typedef struct PfsSession
 	uint16_t   *open_slots;
 	uint64_t	oldest_text;	/* no text of an open statement stands before this position; none may be referred to */
 	PfsClaim	statement_ids;
-	bool		in_ring;		/* the first one is open, and its slot is the next of the journal's ring */
-	bool		times_cpu;		/* statements' processor time is taken */
-	bool		busy;			/* inside a recording function */
-	uint8_t		phase;			/* PfsPhase: the host's */
+	union
+	{
+		struct
+		{
+			bool		in_ring;	/* the first one is open, and its slot is the next of the journal's ring */
+			bool		extended;	/* the host's: messages of the extended protocol were answered since ReadyForQuery */
+			bool		busy;	/* inside a recording function */
+			uint8_t		phase;	/* PfsPhase: the host's */
+		};
+		uint32_t	stands;		/* all of these, see pfs_session_works */
+	};
 	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
+	bool		times_cpu;		/* statements' processor time is taken */
 
 	PfsRef		schema;			/* name of the present one, and ... */
 	uint32_t	role;			/* ... the present role: the host's, for statements that start */
@@ -263,6 +271,21 @@ typedef struct PfsSession
 	PfsTransactionRecord own_transaction;	/* of one that makes no row */
 	PfsStatement statement[PFS_OPEN_STATEMENTS];
 } PfsSession;
+
+/* Is the client's command worked on that came by the extended protocol, its statement the only one that is open? */
+static inline bool
+pfs_session_works(const PfsSession *session)
+{
+	const uint8_t parts[] = {true, true, false, PFS_PHASE_COMMAND};
+	uint32_t	expected;
+
+	memcpy(&expected, parts, sizeof(expected));
+	return session->stands == expected;
+}
+
+_Static_assert(offsetof(PfsSession, extended) == offsetof(PfsSession, in_ring) + 1 &&
+			   offsetof(PfsSession, busy) == offsetof(PfsSession, in_ring) + 2 &&
+			   offsetof(PfsSession, phase) == offsetof(PfsSession, in_ring) + 3, "in this order");
 
 /* Visits the open statements, the newest first; the body may close the one it looks at. */
 #define PFS_EACH_OPEN(session, visited) \

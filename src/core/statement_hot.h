@@ -272,11 +272,11 @@ pfs_statement_is_plain(const PfsSession *session, const PfsStatement *statement)
 		session->running == statement->parent && statement->waits.used == 0;
 }
 
-/* The same of the first one, while nothing is on stage and no other has been open with it. */
+/* The same of the first one, while nothing is on stage and no other has been open with it: session->in_ring. */
 static inline bool
 pfs_statement_is_plain_first(const PfsSession *session, const PfsStatement *first)
 {
-	return session->in_ring && first->plain == pfs_load_acquire(&session->arena->changes) && first->waits.used == 0;
+	return first->plain == pfs_load_acquire(&session->arena->changes) && first->waits.used == 0;
 }
 
 /*

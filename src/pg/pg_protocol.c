@@ -80,7 +80,7 @@ put_complete_otherwise(char type, const char *body, size_t length)
 
 	note_command();
 	now = pfs_pg_command_answered('C');
-	command_complete(pfs_pg_command.extended, now);
+	command_complete(pfs_session.extended, now);
 	return server_putmessage(type, body, length);
 }
 
@@ -97,7 +97,7 @@ put_complete_timed(char type, const char *body, size_t length)
 static AS_IT_IS int
 put_complete_any(char type, const char *body, size_t length)
 {
-	if (pfs_unlikely(pfs_pg_is_idle() || !pfs_pg_command.extended))
+	if (pfs_unlikely(pfs_pg_is_idle() || !pfs_session.extended))
 		return put_complete_otherwise(type, body, length);
 	if (pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_EXECUTE)))
 		return pfs_pg_answer_is_near() ? put_complete_timed(type, body, length)
@@ -143,8 +143,7 @@ put_complete(char type, const char *body, size_t length)
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *statement = pfs_pg_plain_top(session);
 
-	if (pfs_unlikely(statement == NULL || pfs_pg_is_idle() || !pfs_pg_command.extended ||
-					 !(pfs_pg_command.block || session->transaction.open) ||
+	if (pfs_unlikely(statement == NULL || !(pfs_pg_command.block || session->transaction.open) ||
 					 (statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED) ||
 					 (statement->host_query != NULL && pfs_pg_plan_is_unusual(statement))))
 		return put_complete_any(type, body, length);
@@ -226,21 +225,31 @@ put_ready_at_last(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
+/* The last one has ended, and it is time to sum. */
+static AS_IT_IS int
+put_ready_summing(char type, const char *body, size_t length)
+{
+	pfs_statement_sum(&pfs_session);
+	return put_ready_at_last(type, body, length);
+}
+
 /* A statement is open that has waited for its implicit commit, or another one. */
 static PFS_HOT AS_IT_IS int
 put_ready_committed(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *statement = pfs_pg_plain_top(session);
+	PfsTicks	now;
 
-	if (pfs_unlikely(statement == NULL || pfs_pg_wait_is_owed() || !pfs_pg_command.extended ||
-					 statement->host_state != PFS_PG_COMMITTING))
+	if (pfs_unlikely(statement == NULL || pfs_pg_nameless_wait != 0 || statement->host_state != PFS_PG_COMMITTING ||
+					 !pfs_now_is_near()))
 		return put_ready_at_last(type, body, length);
-	if (pfs_pg_end_plain(session, statement, pfs_now(), true, true))
-		pfs_statement_sum(session);
-	if (pfs_unlikely(pfs_pg_command.ended <= pfs_pg_command.came))
+	if (pfs_pg_end_plain(session, statement, pfs_now_near(), true, true))
+		return put_ready_summing(type, body, length);
+	now = pfs_pg_command.ended;
+	if (pfs_unlikely(now <= pfs_pg_command.came))
 		return put_ready_at_last(type, body, length);
-	begin_idle(session, body, length, pfs_pg_command.ended);
+	begin_idle(session, body, length, now);
 	return server_putmessage(type, body, length);
 }
 
@@ -354,7 +363,7 @@ pfs_putmessage(char type, const char *body, size_t length)
 	{
 		if (pfs_unlikely(pfs_session.top != NULL && pfs_session.top->host_state == PFS_PG_ANALYSED))
 			return put_other(type, body, length);
-		pfs_pg_command.extended = true;
+		pfs_session.extended = true;
 		if (pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_BIND)))
 			return put_bound_timed(type, body, length);
 	}
