@@ -75,7 +75,7 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->journal_texts = power_of_two(a->journal_text_share + (s->statement_stack + 3) * longest);
 	a->thread_transactions_offset = PFS_ALIGN_UP(PFS_ALIGN_UP(sizeof(PfsThread), 64) +
 												 PFS_SCOPES * a->aggregate_bytes, 64);
-	a->thread_waits_offset = PFS_ALIGN_UP(a->thread_transactions_offset + (1 + s->transactions_history) *
+	a->thread_waits_offset = PFS_ALIGN_UP(a->thread_transactions_offset + pfs_thread_transaction_slots(s) *
 										  sizeof(PfsTransactionRecord), PFS_CACHE_LINE);
 	a->thread_journal_offset = a->thread_waits_offset + pfs_thread_wait_slots(s) * sizeof(PfsWaitSlot);
 	a->lean_thread_bytes = a->thread_journal_offset;

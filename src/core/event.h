@@ -178,6 +178,7 @@ typedef struct PfsTransactionRecord
 			uint8_t		autocommit;
 			uint8_t		timed;
 			uint8_t		has_more;	/* see pfs_transaction_more */
+			uint8_t		global; /* counts at the global level only */
 		};
 		uint64_t	state;		/* all of these */
 	};
@@ -209,6 +210,13 @@ static inline PfsTicks
 pfs_transaction_ticks(const PfsTransactionRecord *record, PfsTicks end)
 {
 	return pfs_likely(record->timed) ? pfs_max(end - record->start, (PfsTicks) 1) : 0;
+}
+
+static inline __attribute__((always_inline)) void
+pfs_transaction_stat_add(PfsTransactionStat *stat, const PfsTransactionRecord *record)
+{
+	pfs_timer_stat_add(record->read_only ? &stat->read_only : &stat->read_write,
+					   pfs_transaction_ticks(record, record->end));
 }
 
 /* The same as the tables show it. */

@@ -99,19 +99,20 @@ decide_transaction_rows(PfsSession *session, uint32_t gate, bool history)
 {
 	PfsArena   *arena = session->arena;
 	PfsThread  *thread = session->thread;
-	uint32_t	slots = arena->sizes.transactions_history + 1;
+	uint32_t	slots = pfs_thread_transaction_slots(&arena->sizes);
 	PfsTransactionRecord fresh = {
-		.autocommit = 1,.timed = pfs_load(&pfs_instrument(arena, arena->transaction_instrument)->timed)
+		.autocommit = 1,.timed = pfs_load(&pfs_instrument(arena, arena->transaction_instrument)->timed),
+			.global = (gate & PFS_WANTS(THREAD)) == 0
 	};
 
 	session->transaction_rows = (PfsTransactionRows)
 	{
 		.ring = pfs_thread_transaction(arena, thread, 0),.slots = slots,
 			.head = (uint32_t) (pfs_load(&thread->transactions_ended) % slots),
-			.scope = (gate & PFS_WANTS(THREAD)) != 0 ? PFS_SCOPE_THREAD : PFS_SCOPE_GLOBAL,
 			.fresh = fresh.state,
 			.shown = (gate & PFS_WANTS(TRANSACTIONS_CURRENT)) != 0,
-			.history = history && (gate & PFS_WANTS(TRANSACTIONS_HISTORY)) != 0 && slots > 1,
+			.history = history && (gate & PFS_WANTS(TRANSACTIONS_HISTORY)) != 0 &&
+			arena->sizes.transactions_history > 0,
 			.history_long = history && (gate & PFS_WANTS(TRANSACTIONS_HISTORY_LONG)) != 0
 	};
 }

@@ -95,8 +95,6 @@ typedef struct PfsTransaction
 	PfsTransactionRecord *event;	/* in the thread's slot, or the session's own */
 	bool		open;
 	bool		recorded;
-	uint16_t	spare;
-	PfsScope	scope;
 } PfsTransaction;
 
 /* Where transactions that begin now are recorded, and what is kept of those that end: decided with the switches. */
@@ -106,9 +104,8 @@ typedef struct PfsTransactionRows
 	uint32_t	slots;			/* of which it is made */
 	uint32_t	head;			/* slot of the next one */
 	uint64_t	fresh;			/* "state" of their records when they begin */
-	PfsScope	scope;
 	bool		shown;			/* they make rows ... */
-	bool		history;		/* ... which stay in the ring */
+	bool		history;		/* ... which stay in the ring, and are summed later */
 	bool		history_long;
 } PfsTransactionRows;
 
@@ -234,10 +231,19 @@ typedef struct PfsSession
 	uint16_t   *open_slots;
 	uint64_t	oldest_text;	/* no text of an open statement stands before this position; none may be referred to */
 	PfsClaim	statement_ids;
-	bool		times_cpu;		/* statements' processor time is taken */
-	bool		busy;			/* inside a recording function */
-	uint8_t		phase;			/* PfsPhase: the host's */
+	union
+	{
+		struct
+		{
+			bool		extended;	/* the host's: messages of the extended protocol were answered since ReadyForQuery */
+			bool		busy;	/* inside a recording function */
+			uint8_t		phase;	/* PfsPhase: the host's */
+			uint8_t		nothing;
+		};
+		uint32_t	stands;		/* all of these, see pfs_session_works */
+	};
 	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
+	bool		times_cpu;		/* statements' processor time is taken */
 
 	PfsRef		schema;			/* name of the present one, and ... */
 	uint32_t	role;			/* ... the present role: the host's, for statements that start */
@@ -265,6 +271,21 @@ typedef struct PfsSession
 	PfsTransactionRecord own_transaction;	/* of one that makes no row */
 	PfsStatement statement[PFS_OPEN_STATEMENTS];
 } PfsSession;
+
+/* Is a command of the client's worked on that came by the extended protocol, and nothing recorded just now? */
+static inline bool
+pfs_session_works(const PfsSession *session)
+{
+	const uint8_t parts[] = {true, false, PFS_PHASE_COMMAND, 0};
+	uint32_t	expected;
+
+	memcpy(&expected, parts, sizeof(expected));
+	return session->stands == expected;
+}
+
+_Static_assert(offsetof(PfsSession, busy) == offsetof(PfsSession, extended) + 1 &&
+			   offsetof(PfsSession, phase) == offsetof(PfsSession, extended) + 2 &&
+			   offsetof(PfsSession, nothing) == offsetof(PfsSession, extended) + 3, "in this order");
 
 /* Visits the open statements, the newest first; the body may close the one it looks at. */
 #define PFS_EACH_OPEN(session, visited) \

@@ -519,7 +519,7 @@ emit_transaction(PfsScan *scan, PfsTransactionEvent *event)
 static bool
 read_transaction(PfsArena *arena, PfsThread *thread, uint32_t age, PfsTransactionEvent *to)
 {
-	uint32_t	ring = arena->sizes.transactions_history + 1;
+	uint32_t	ring = pfs_thread_transaction_slots(&arena->sizes);
 	PfsTransactionRecord record;
 
 	for (int tries = 0; pfs_try_read(tries); tries++)

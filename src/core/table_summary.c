@@ -54,6 +54,7 @@ typedef struct Collector
 	uint32_t	count;
 	void	  **stat;			/* [owner][number], made on demand */
 	uint64_t   *thread_id;		/* [slot]: whose numbers these are; level thread only */
+	PfsTransactionRecord *ended;	/* transactions of the thread that is being read */
 	PfsStatementStat *of_class; /* [class]: statements of the thread that is being read ... */
 	uint32_t   *classes;		/* ... which are there ... */
 	uint32_t	class_count;	/* ... how many */
@@ -332,37 +333,88 @@ collect_thread_cell(Collector *c, PfsThread *thread, int scope, uint32_t number,
 		PfsErrorCell error;
 		PfsWaitCell wait;
 		PfsIoCell	io;
-		struct
-		{
-			PfsCell		head;
-			PfsTransactionStat stat;
-		}			transaction;
 	}			copy;
-	PfsFamily	family = c->subject == SUBJECT_TRANSACTIONS ? PFS_FAMILY_TRANSACTIONS
-		: pfs_cell_family(arena, number);
+	PfsFamily	family = pfs_cell_family(arena, number);
 	size_t		bytes = sizeof(PfsCell) + pfs_stat_bytes(family);
+	void	   *cell = pfs_pool_at(pfs_pool_of(arena), pfs_load_acquire(&aggregate->cell[number]), bytes);
 
-	if (family == PFS_FAMILY_TRANSACTIONS)
-	{
-		if (!pfs_read_thread(arena, thread, &copy, aggregate, bytes))
-			return;
-	}
-	else
-	{
-		void	   *cell = pfs_pool_at(pfs_pool_of(arena), pfs_load_acquire(&aggregate->cell[number]),
-									   bytes);
-
-		if (cell == NULL || !is_of_subject(c, family) ||
-			!pfs_read_under(arena, &thread->seq, &copy, cell, bytes))
-			return;				/* left out */
-		if (pfs_load(&aggregate->cell[number]) == 0)
-			return;				/* moved up meanwhile: the scan will start again */
-	}
+	if (cell == NULL || !is_of_subject(c, family) || !pfs_read_under(arena, &thread->seq, &copy, cell, bytes))
+		return;					/* left out */
+	if (pfs_load(&aggregate->cell[number]) == 0)
+		return;					/* moved up meanwhile: the scan will start again */
 	if ((pfs_visible_levels(arena, family, copy.head.epoch) & PFS_LEVEL_BIT(c->level)) != 0)
 		collect(c, owner, number, family, &copy.head + 1);
 }
 
+/* Cells of transactions, by scope. */
+typedef struct TransactionCells
+{
+	struct
+	{
+		PfsCell		head;
+		PfsTransactionStat stat;
+	}			of[PFS_SCOPES];
+} TransactionCells;
+
 _Static_assert(offsetof(PfsAggregate, transaction) == sizeof(PfsCell), "read as a cell");
+
+/* Copies a thread's cells, and what has ended and is in none of them: how many.  Under its sequence. */
+static uint32_t
+copy_transactions(PfsArena *arena, PfsThread *thread, TransactionCells *cells, PfsTransactionRecord *to)
+{
+	uint32_t	slots = pfs_thread_transaction_slots(&arena->sizes);
+	uint64_t	summed = pfs_load(&thread->transactions_summed);
+	uint64_t	ended = pfs_load(&thread->transactions_ended);
+	uint32_t	count = ended > summed ? (uint32_t) pfs_min(ended - summed, (uint64_t) slots) : 0;
+
+	for (PfsScope scope = 0; scope < PFS_SCOPES; scope++)
+		pfs_copy_words(&cells->of[scope], pfs_thread_aggregate(arena, thread, scope), sizeof(cells->of[scope]));
+	for (uint32_t i = 0; i < count; i++)
+		pfs_copy_words(&to[i], pfs_thread_transaction(arena, thread, (uint32_t) ((ended - 1 - i) % slots)),
+					   PFS_CACHE_LINE);
+	return count;
+}
+
+static void
+add_transactions(Collector *c, uint32_t owner, PfsScope scope, uint32_t epoch, const PfsTransactionStat *stat)
+{
+	if ((scope == PFS_SCOPE_THREAD || c->level == PFS_LEVEL_GLOBAL) &&
+		(pfs_visible_levels(c->scan->arena, PFS_FAMILY_TRANSACTIONS, epoch) & PFS_LEVEL_BIT(c->level)) != 0)
+		collect(c, owner, 0, PFS_FAMILY_TRANSACTIONS, stat);
+}
+
+static void
+collect_transactions(Collector *c, PfsThread *thread, uint32_t owner)
+{
+	PfsScan    *scan = c->scan;
+	TransactionCells cells;
+	uint32_t	count;
+	uint32_t	begin;
+	int			tries = 0;
+
+	if (c->ended == NULL)
+		c->ended = scan->alloc(scan, pfs_thread_transaction_slots(&scan->arena->sizes) * sizeof(*c->ended));
+	do
+	{
+		if (!pfs_try_read(tries++))
+		{
+			pfs_lose(scan->arena, PFS_LOSS_UNSTABLE_READS);
+			return;				/* left out */
+		}
+		begin = pfs_seq_read_begin(&thread->seq);
+		count = copy_transactions(scan->arena, thread, &cells, c->ended);
+	} while (!pfs_seq_read_ok(&thread->seq, begin));
+	for (PfsScope scope = 0; scope < PFS_SCOPES; scope++)
+		add_transactions(c, owner, scope, cells.of[scope].head.epoch, &cells.of[scope].stat);
+	for (uint32_t i = 0; i < count; i++)
+	{
+		const PfsTransactionRecord *record = &c->ended[i];
+		PfsTransactionStat stat = {0};
+
+		pfs_transaction_stat_add(&stat, record);
+		add_transactions(c, owner, record->global ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD, record->epoch, &stat);
+	}
+}
 
 static void
 collect_threads(Collector *c)
@@ -384,12 +436,17 @@ collect_threads(Collector *c)
 			collect_statements(c, thread, owner);
 			continue;
 		}
+		if (c->subject == SUBJECT_TRANSACTIONS)
+		{
+			collect_transactions(c, thread, owner);
+			continue;
+		}
 		for (int scope = 0; scope < scopes; scope++)
 		{
 			PfsAggregate *aggregate = pfs_thread_aggregate(arena, thread, scope);
 
 			for (uint32_t number = c->first; number < c->first + c->count; number++)
-				if (c->subject == SUBJECT_TRANSACTIONS || pfs_load(&aggregate->cell[number]) != 0)
+				if (pfs_load(&aggregate->cell[number]) != 0)
 					collect_thread_cell(c, thread, scope, number, owner);
 		}
 	}

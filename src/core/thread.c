@@ -103,6 +103,8 @@ hide_events(PfsArena *arena, PfsThread *thread)
 	pfs_zero_words(thread->timed_answers.stat, sizeof(thread->timed_answers.stat));
 	pfs_store(&thread->transaction_shown, PFS_NO_TRANSACTION);
 	pfs_store(&thread->transactions_ended, 0);
+	pfs_store(&thread->transactions_summed, 0);
+	pfs_store(&thread->transactions_summing, 0);
 	pfs_store(&thread->wait_depth, 0);
 	pfs_store(&thread->waits_ended, 0);
 	pfs_store(&thread->waits_copied, PFS_NOT_COPIED);
@@ -121,6 +123,7 @@ fold_objects(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 									PFS_CALL_COUNTERS * sizeof(uint64_t));
 
 	pfs_sum_journal(arena, thread, long_history);
+	pfs_transactions_sum(arena, thread);
 	if (long_history != NULL)
 		pfs_history_waits(arena, thread, &long_history->waits);
 	for (size_t i = 0; i < PFS_LENGTH(kinds); i++)

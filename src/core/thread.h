@@ -156,7 +156,9 @@ typedef struct PfsThread
 	uint32_t	answered_epoch; /* reset counter when they began ... */
 	uint32_t	answered_scope; /* ... PfsScope for which they count */
 
-	uint64_t	transactions_ended; /* history ring head */
+	uint64_t	transactions_ended; /* number of the last one in the ring */
+	uint64_t	transactions_summed;	/* as with statements, see summing.h ... */
+	uint64_t	transactions_summing;	/* ... if the owner was killed */
 	uint32_t	transaction_shown;	/* slot of events_transactions_current, or PFS_NO_TRANSACTION */
 	uint32_t	histogram_epoch;	/* of what follows: the thread's part of the global histogram */
 	PfsSeq		moves;			/* odd while content of its cells of digests moves there, and to cells of classes */
@@ -217,9 +219,18 @@ pfs_thread_has_statements(const PfsArena *arena, const PfsThread *thread)
 #define PFS_NO_TRANSACTION UINT32_MAX
 
 /*
- * Transaction slots: a ring of the history's length and one more.  A transaction is written where
- * it will stay: the slot at the head of the ring, whose old content is no longer shown.
+ * Transaction slots: a ring of at least the history's length and one more.  A transaction is written where
+ * it will stay: the slot at the head of the ring, whose old content is no longer shown.  Those that have ended are
+ * summed when the ring begins again.
  */
+#define PFS_TRANSACTIONS_UNSUMMED 32
+
+static inline uint32_t
+pfs_thread_transaction_slots(const PfsSizes *sizes)
+{
+	return pfs_max(sizes->transactions_history + 1, (uint32_t) PFS_TRANSACTIONS_UNSUMMED);
+}
+
 static inline PfsTransactionRecord *
 pfs_thread_transaction(const PfsArena *arena, PfsThread *thread, uint32_t slot)
 {

@@ -6,6 +6,8 @@
 #include "core/rollup.h"
 #include "core/statement.h"
 #include "core/statement_hot.h"
+#include "core/summing.h"
+#include "core/transaction_hot.h"
 
 /* The statement during which the transaction begins; 0 = none that has a row. */
 static inline uint64_t
@@ -56,7 +58,6 @@ open_here(PfsSession *session, PfsTicks start, uint64_t nesting)
 	if (pfs_unlikely((session->wants & PFS_BUILT_TRANSACTIONS) == 0))
 		return NULL;
 	transaction->open = true;
-	transaction->scope = rows->scope;
 	if (pfs_unlikely(!rows->shown || !pfs_enter_recording(session)))
 		return open_unseen(session, start);
 	head = rows->head;
@@ -95,46 +96,113 @@ pfs_transaction_forget_parent(PfsSession *session, uint64_t event_id)
 		pfs_store(&transaction->event->nesting_event_id, 0);
 }
 
-/* It stays in the ring. */
-static inline void
-keep(PfsTransactionRows *rows, PfsThread *thread)
-{
-	uint32_t	next = rows->head + 1;
+/* --- sums --- */
 
-	pfs_add(&thread->transactions_ended, 1);
-	rows->head = next < rows->slots ? next : 0;
+/* What is the same for records that are added together: these of their "state", and the epoch. */
+static inline uint64_t
+kind_of(const PfsTransactionRecord *record)
+{
+	static const PfsTransactionRecord parts = {.read_only = UINT8_MAX,.timed = UINT8_MAX,.global = UINT8_MAX};
+
+	return record->state & parts.state;
 }
 
-PFS_HOT void
-pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks end)
+static inline PfsTimerStat *
+timer_of(PfsArena *arena, PfsThread *thread, const PfsTransactionRecord *record)
 {
-	PfsTransaction *transaction = &session->transaction;
-	PfsTransactionRecord *record = transaction->event;
-	uint32_t	epoch = pfs_epoch_of(pfs_session_decided(session));
-	PfsTransactionRows *rows = &session->transaction_rows;
-	PfsThread  *thread = session->thread;
-	PfsTransactionStat *stat;
+	PfsScope	scope = record->global ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD;
+	PfsTransactionStat *stat = pfs_transaction_cell(arena, thread, scope, record->epoch);
 
-	transaction->open = false;
-	transaction->event_id = 0;
+	return record->read_only ? &stat->read_only : &stat->read_write;
+}
+
+/* Adds the first of these records, and those behind it that are like it.  number: of the first.  The result is how many. */
+static uint32_t
+add_run(PfsArena *arena, PfsThread *thread, const PfsTransactionRecord *first, uint64_t number, uint64_t most)
+{
+	const PfsTransactionRecord *record = first;
+	uint64_t	kind = kind_of(first);
+	PfsTimerStat *to = timer_of(arena, thread, first);
+	PfsTicks	sum = 0;
+	PfsTicks	shortest = UINT64_MAX;
+	PfsTicks	longest = 0;
+	uint32_t	count;
+
+	do
+	{
+		PfsTicks	wait = pfs_max(record->end - record->start, (PfsTicks) 1);
+
+		sum += wait;
+		shortest = pfs_min(shortest, wait);
+		longest = pfs_max(longest, wait);
+		record++;
+	} while (record < first + most && kind_of(record) == kind && record->epoch == first->epoch);
+	count = (uint32_t) (record - first);
+	/* of an owner that is killed from here on these may be missing, or be there in part: they are not added again */
+	pfs_store(&thread->transactions_summing, number + count - 1);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	pfs_add(&to->count, count);
+	if (pfs_likely(first->timed))
+	{
+		pfs_add(&to->sum, sum);
+		pfs_timer_stat_extremes(to, shortest);
+		pfs_timer_stat_extremes(to, longest);
+	}
+	return count;
+}
+
+void
+pfs_transactions_sum(PfsArena *arena, PfsThread *thread)
+{
+	uint32_t	slots = pfs_thread_transaction_slots(&arena->sizes);
+	uint64_t	ended = pfs_load(&thread->transactions_ended);
+	uint64_t	number = pfs_max(pfs_load(&thread->transactions_summed), pfs_load(&thread->transactions_summing));
+
+	if (pfs_load(&thread->transactions_summed) >= ended)
+		return;
+	number = pfs_max(number, ended - pfs_min(ended, (uint64_t) slots)); /* damaged */
+	pfs_seq_write_begin(&thread->seq);
+	while (number < ended)
+	{
+		uint32_t	slot = (uint32_t) (number % slots);
+
+		number += add_run(arena, thread, pfs_thread_transaction(arena, thread, slot), number + 1,
+						  pfs_min(ended - number, (uint64_t) (slots - slot)));
+	}
+	pfs_store(&thread->transactions_summed, ended);
+	pfs_seq_write_end(&thread->seq);
+}
+
+PFS_HOT __attribute__((noinline)) void
+pfs_transactions_sum_ring(PfsSession *session)
+{
+	session->transaction_rows.head = 0;
 	if (!pfs_enter_recording(session))
 		return;
+	pfs_transactions_sum(session->arena, session->thread);
+	pfs_leave_recording(session);
+}
+
+/* --- end --- */
+
+PFS_COLD void
+pfs_transaction_close_at_once(PfsSession *session, PfsTransactionState outcome, PfsTicks end, uint32_t epoch)
+{
+	PfsTransactionRecord *record = session->transaction.event;
+	PfsThread  *thread = session->thread;
+
+	if (!pfs_enter_recording(session))
+		return;
+	pfs_transactions_sum(session->arena, thread);	/* cells never go back to an older epoch */
 	pfs_seq_write_begin(&thread->seq);
-	pfs_store(&record->outcome, (uint8_t) outcome);
-	end = pfs_max(end, record->start);
-	pfs_store(&record->end, end);
-	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
-	pfs_store(&record->epoch, epoch);
-	stat = pfs_transaction_cell(session->arena, thread, transaction->scope, epoch);
-	pfs_timer_stat_add(pfs_unlikely(record->read_only) ? &stat->read_only : &stat->read_write,
-					   pfs_transaction_ticks(record, end));
-	if (pfs_likely(transaction->recorded))
-	{
-		if (pfs_likely(rows->history))
-			keep(rows, thread);
-		if (pfs_unlikely(rows->history_long))
-			pfs_history_transaction(session, record);
-	}
+	pfs_transaction_finish(session, record, outcome, end, epoch);
+	pfs_timer_stat_add(timer_of(session->arena, thread, record), pfs_transaction_ticks(record, record->end));
 	pfs_seq_write_end(&thread->seq);
 	pfs_leave_recording(session);
+}
+
+void
+pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks end)
+{
+	pfs_transaction_close_here(session, outcome, end);
 }

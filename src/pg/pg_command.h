@@ -39,12 +39,11 @@ typedef struct PfsPgCommand
 	/* of one command: forgotten at once */
 	PfsTicks	came;			/* when it came; 0 = not known ... */
 	PfsTicks	since;			/* ... or when its last statement ended, or began to rest */
-	bool		extended;		/* messages of the extended protocol were answered since ReadyForQuery */
 	bool		answered;		/* a simple query was, or it failed */
 	bool		waits;			/* between Bind and Execute the server waits for its client */
 	bool		analysed;		/* pfs_pg_analysed is what has not begun yet */
 	bool		chains;			/* the block is to be ended, and another one begun */
-} PfsPgCommand;
+} PfsPgCommand;						/* and pfs_session.extended, of one command, too */
 
 extern PfsPgCommand pfs_pg_command;
 extern PfsPgSource pfs_pg_analysed;
@@ -125,7 +124,7 @@ pfs_pg_count_answer(PfsPgAnswer answer)
 static inline bool
 pfs_pg_command_is_described(void)
 {
-	return pfs_pg_command.extended && pfs_session.running == NULL;
+	return pfs_session.extended && pfs_session.running == NULL;
 }
 
 /*
@@ -145,7 +144,7 @@ pfs_pg_command_answered(char type)
 	switch (type)
 	{
 		case '2':				/* BindComplete */
-			pfs_pg_command.extended = true;
+			pfs_session.extended = true;
 			pfs_pg_count_answer(PFS_PG_ANSWER_BIND);
 			break;
 		case 'T':				/* RowDescription */
@@ -155,28 +154,28 @@ pfs_pg_command_answered(char type)
 			break;
 		case 'I':				/* EmptyQueryResponse */
 		case 'C':				/* CommandComplete */
-			if (pfs_likely(pfs_pg_command.extended))
+			if (pfs_likely(pfs_session.extended))
 				now = pfs_pg_count_answer(PFS_PG_ANSWER_EXECUTE);
 			else
 				pfs_pg_command.answered = true;
 			break;
 		case '1':				/* ParseComplete */
-			pfs_pg_command.extended = true;
+			pfs_session.extended = true;
 			pfs_pg_command_tally(PFS_PG_COM_PARSE);
 			break;
 		case '3':				/* CloseComplete */
-			pfs_pg_command.extended = true;
+			pfs_session.extended = true;
 			pfs_pg_count_answer(PFS_PG_ANSWER_CLOSE);
 			break;
 		case 't':				/* ParameterDescription */
-			pfs_pg_command.extended = true;
+			pfs_session.extended = true;
 			break;
 		case 's':				/* PortalSuspended */
-			pfs_pg_command.extended = true;
+			pfs_session.extended = true;
 			pfs_pg_count_answer(PFS_PG_ANSWER_EXECUTE);
 			break;
 		case 'V':				/* FunctionCallResponse */
-			pfs_pg_command.extended = true;
+			pfs_session.extended = true;
 			pfs_pg_command_tally(PFS_PG_COM_FUNCTION_CALL);
 			break;
 		case 'G':				/* CopyInResponse */
@@ -196,7 +195,7 @@ pfs_pg_command_answered(char type)
 static inline bool
 pfs_pg_command_is_query(void)
 {
-	return !pfs_pg_command.extended && pfs_pg_command.answered;
+	return !pfs_session.extended && pfs_pg_command.answered;
 }
 
 extern void pfs_pg_command_tally_query(void);
@@ -207,6 +206,7 @@ pfs_pg_command_ready(void)
 {
 	memset((char *) &pfs_pg_command + offsetof(PfsPgCommand, came), 0,
 		   sizeof(PfsPgCommand) - offsetof(PfsPgCommand, came));
+	pfs_session.extended = false;
 }
 
 #endif							/* PFS_PG_COMMAND_H */

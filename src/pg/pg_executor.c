@@ -374,8 +374,8 @@ note_rows(PfsStatement *statement, const QueryDesc *queryDesc)
 {
 	statement->host_rows += queryDesc->estate->es_processed;
 	statement->host_broken = false; /* the error was a warning, or was caught */
-	if (pfs_unlikely(!pfs_pg_command.extended) && queryDesc->dest->mydest == DestRemoteExecute)
-		pfs_pg_command.extended = true;
+	if (pfs_unlikely(!pfs_session.extended) && queryDesc->dest->mydest == DestRemoteExecute)
+		pfs_session.extended = true;
 }
 
 static pg_noinline void

@@ -80,7 +80,7 @@ put_complete_otherwise(char type, const char *body, size_t length)
 
 	note_command();
 	now = pfs_pg_command_answered('C');
-	command_complete(pfs_pg_command.extended, now);
+	command_complete(pfs_session.extended, now);
 	return server_putmessage(type, body, length);
 }
 
@@ -97,7 +97,7 @@ put_complete_timed(char type, const char *body, size_t length)
 static AS_IT_IS int
 put_complete_any(char type, const char *body, size_t length)
 {
-	if (pfs_unlikely(pfs_pg_is_idle() || !pfs_pg_command.extended))
+	if (pfs_unlikely(pfs_pg_is_idle() || !pfs_session.extended))
 		return put_complete_otherwise(type, body, length);
 	if (pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_EXECUTE)))
 		return pfs_pg_answer_is_near() ? put_complete_timed(type, body, length)
@@ -136,18 +136,6 @@ put_complete_plain_timed(char type, const char *body, size_t length)
 							  pfs_pg_answer_timed_near(PFS_PG_ANSWER_EXECUTE));
 }
 
-/* Of a simple query: its statement ends in the plain way. */
-static PFS_HOT AS_IT_IS int
-put_complete_simple(char type, const char *body, size_t length)
-{
-	PfsSession *session = pfs_pg_session();
-
-	pfs_pg_command.answered = true;
-	if (pfs_pg_end_plain(session, &session->statement[0], pfs_now(), true, true))
-		return put_complete_summing(type, body, length);
-	return server_putmessage(type, body, length);
-}
-
 static int	put_complete(char type, const char *body, size_t length);
 
 /* The same of one whose plan has more to tell: once more, when that is known. */
@@ -170,15 +158,11 @@ put_complete(char type, const char *body, size_t length)
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *statement = pfs_pg_plain_top(session);
 
-	if (pfs_unlikely(statement == NULL || pfs_pg_is_idle() ||
+	if (pfs_unlikely(statement == NULL || !(pfs_pg_command.block || session->transaction.open) ||
 					 (statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED)))
 		return put_complete_any(type, body, length);
 	if (statement->host_query != NULL && pfs_unlikely(pfs_pg_plan_is_unusual(statement)))
 		return put_complete_watched(type, body, length);
-	if (pfs_unlikely(!pfs_pg_command.extended))
-		return put_complete_simple(type, body, length);
-	if (pfs_unlikely(!(pfs_pg_command.block || session->transaction.open)))
-		return put_complete_any(type, body, length);
 	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED || !pfs_now_is_near()))
 		return put_complete_plain_timed(type, body, length);
 	(void) pfs_answer(session, PFS_PG_ANSWER_EXECUTE);
@@ -257,21 +241,31 @@ put_ready_at_last(char type, const char *body, size_t length)
 	return server_putmessage(type, body, length);
 }
 
+/* The last one has ended, and it is time to sum. */
+static AS_IT_IS int
+put_ready_summing(char type, const char *body, size_t length)
+{
+	pfs_statement_sum(&pfs_session);
+	return put_ready_at_last(type, body, length);
+}
+
 /* A statement is open that has waited for its implicit commit, or another one. */
 static PFS_HOT AS_IT_IS int
 put_ready_committed(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *statement = pfs_pg_plain_top(session);
+	PfsTicks	now;
 
-	if (pfs_unlikely(statement == NULL || pfs_pg_wait_is_owed() || !pfs_pg_command.extended ||
-					 statement->host_state != PFS_PG_COMMITTING))
+	if (pfs_unlikely(statement == NULL || pfs_pg_nameless_wait != 0 || statement->host_state != PFS_PG_COMMITTING ||
+					 !pfs_now_is_near()))
 		return put_ready_at_last(type, body, length);
-	if (pfs_pg_end_plain(session, statement, pfs_now(), true, true))
-		pfs_statement_sum(session);
-	if (pfs_unlikely(pfs_pg_command.ended <= pfs_pg_command.came))
+	if (pfs_pg_end_plain(session, statement, pfs_now_near(), true, true))
+		return put_ready_summing(type, body, length);
+	now = pfs_pg_command.ended;
+	if (pfs_unlikely(now <= pfs_pg_command.came))
 		return put_ready_at_last(type, body, length);
-	begin_idle(session, body, length, pfs_pg_command.ended);
+	begin_idle(session, body, length, now);
 	return server_putmessage(type, body, length);
 }
 
@@ -385,7 +379,7 @@ pfs_putmessage(char type, const char *body, size_t length)
 	{
 		if (pfs_unlikely(pfs_session.top != NULL && pfs_session.top->host_state == PFS_PG_ANALYSED))
 			return put_other(type, body, length);
-		pfs_pg_command.extended = true;
+		pfs_session.extended = true;
 		if (pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_BIND)))
 			return put_bound_timed(type, body, length);
 	}

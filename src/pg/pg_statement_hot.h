@@ -62,15 +62,15 @@ pfs_pg_complete_plain(PfsStatement *statement, PfsTicks now)
 }
 
 /*
- * The client's statement, if it may end so and is the only one that is open, and nothing is on stage; else NULL.  By far the
- * most.
+ * The client's statement, if it may end so and is the only one that is open, its command is worked on that came by the
+ * extended protocol, and nothing is on stage; else NULL.  By far the most.
  */
 static pg_attribute_always_inline PfsStatement *
 pfs_pg_plain_top(PfsSession *session)
 {
 	PfsStatement *first = &session->statement[0];
 
-	return pfs_likely(pfs_statement_is_plain_first(session, first) && session->running == NULL && session->top == first &&
+	return pfs_likely(pfs_session_works(session) && pfs_statement_is_plain_first(session, first) && session->running == NULL && session->top == first &&
 					  !pfs_pg_wait_unsettled) ? first : NULL;
 }
 

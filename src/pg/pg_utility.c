@@ -218,7 +218,7 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		context != PROCESS_UTILITY_SUBCOMMAND)
 	{
 		if (dest != NULL && dest->mydest == DestRemoteExecute)
-			pfs_pg_command.extended = true;
+			pfs_session.extended = true;
 		guarded = pfs_session.running == NULL;
 		statement = begin_and_enter(pstmt, queryString);
 		if (IsA(pstmt->utilityStmt, TransactionStmt))
@@ -294,7 +294,7 @@ execute_simple(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, P
 		return;
 	}
 	if (dest != NULL && dest->mydest == DestRemoteExecute)
-		pfs_pg_command.extended = true;
+		pfs_session.extended = true;
 	statement_id = statement->record->statement_id;
 	pfs_pg_error_guard(&guard);
 	pfs_pg_entry.ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);

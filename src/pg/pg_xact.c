@@ -20,6 +20,7 @@
 #include "pg/pg_query.h"
 #include "pg/pg_statement.h"
 #include "core/table.h"
+#include "core/transaction_hot.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
 #include "pg/relation/relation.h"
@@ -86,16 +87,30 @@ pfs_pg_transaction_begin_plain(PfsSession *session, const PfsStatement *statemen
 
 /* The commit of a statement that is complete may be worked on. */
 static inline void
-before_commit(XactEvent event)
+statement_commits(void)
 {
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *top = session->top;
 
-	if (pfs_unlikely(pfs_dropped_any || !pfs_pg_has_client))
-		pfs_dropped_transaction(event);
 	/* as pfs_pg_committing has it */
 	if (top != NULL && session->running == NULL && *pfs_pg_server.portal == NULL && *pfs_pg_server.query_text == NULL)
 		pfs_pg_commit_begins(top);
+}
+
+static PFS_COLD void
+before_commit_dropping(XactEvent event)
+{
+	pfs_dropped_transaction(event);
+	statement_commits();
+}
+
+static pg_attribute_always_inline void
+before_commit(XactEvent event)
+{
+	if (pfs_unlikely(pfs_dropped_any || !pfs_pg_has_client))
+		before_commit_dropping(event);
+	else
+		statement_commits();
 }
 
 static inline PfsTransactionState
@@ -128,7 +143,7 @@ settle(XactEvent event)
 }
 
 /* Committed, rolled back or prepared. */
-static PFS_HOT pg_noinline void
+static pg_attribute_always_inline void
 after_end(XactEvent event)
 {
 	PfsSession *session = pfs_pg_session();
@@ -148,7 +163,13 @@ after_end(XactEvent event)
 	if (pfs_unlikely(!session->transaction.open))
 		return;
 	refresh(session->transaction.event);
-	pfs_transaction_close(session, outcome_of(event), pfs_now());
+	pfs_transaction_close_here(session, outcome_of(event), pfs_now());
+}
+
+static PFS_HOT pg_noinline void
+committed(void)
+{
+	after_end(XACT_EVENT_COMMIT);
 }
 
 static PFS_COLD void
@@ -166,7 +187,7 @@ static PFS_HOT void
 pfs_xact_callback(XactEvent event, void *arg)
 {
 	if (event == XACT_EVENT_COMMIT)
-		after_end(event);
+		committed();
 	else if (event == XACT_EVENT_PRE_COMMIT)
 		before_commit(event);
 	else

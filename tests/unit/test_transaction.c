@@ -4,10 +4,19 @@
 #include "arena_fixture.h"
 #include "tap.h"
 
+#include "core/rollup.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #define CURRENT "events_transactions_current"
 #define HISTORY "events_transactions_history"
 #define HISTORY_LONG "events_transactions_history_long"
 #define GLOBAL "events_transactions_summary_global_by_event_name"
+#define BY_THREAD "events_transactions_summary_by_thread_by_event_name"
+#define BY_ACCOUNT "events_transactions_summary_by_account_by_event_name"
 #define ERRORS "events_errors_summary_global_by_error"
 
 static void
@@ -111,6 +120,133 @@ test_rings(void)
 	fixture_free(arena);
 }
 
+/* Levels that should show this many, each of this time. */
+static void
+shows(PfsArena *arena, uint64_t thread, uint64_t account, uint64_t global, uint64_t wait, const char *what)
+{
+	is_u64(table_sum(arena, BY_THREAD, "count_star"), thread, what);
+	is_u64(table_sum(arena, BY_ACCOUNT, "count_star"), account, "accounts");
+	is_u64(table_sum(arena, GLOBAL, "count_star"), global, "global");
+	is_u64(table_sum(arena, GLOBAL, "sum_timer_wait"), wait * global, "times");
+}
+
+/* They wait to be summed: readers add them, each at the levels that count it. */
+static void
+test_unsummed(void)
+{
+	PfsArena *arena = fixture_arena(NULL);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	PfsThread *thread = session->thread;
+
+	for (int i = 0; i < 5; i++)
+		fixture_transaction(session, false, 7);
+	is_u64(thread->transactions_ended - thread->transactions_summed, 5, "none is summed");
+	shows(arena, 5, 5, 5, 7, "all are shown");
+	table_truncate(arena, BY_THREAD);
+	shows(arena, 0, 5, 5, 7, "not counted by thread");
+	for (int i = 0; i < 3; i++)
+		fixture_transaction(session, false, 7);
+	shows(arena, 3, 8, 8, 7, "of two epochs");
+	table_truncate(arena, BY_ACCOUNT);
+	shows(arena, 0, 0, 8, 7, "the global level keeps them");
+	pfs_set_consumer(arena, PFS_CONSUMER_THREAD, false);
+	fixture_transaction(session, false, 7);
+	shows(arena, 0, 0, 9, 7, "one for the global level only");
+	pfs_set_consumer(arena, PFS_CONSUMER_THREAD, true);
+	fixture_transaction(session, false, 7);
+	pfs_set_consumer(arena, PFS_CONSUMER_TRANSACTIONS_CURRENT, false);
+	fixture_transaction(session, false, 7);
+	is_u64(thread->transactions_ended - thread->transactions_summed, 0, "one without a row is summed, after those before it");
+	shows(arena, 2, 2, 11, 7, "no more and no less");
+	pfs_set_consumer(arena, PFS_CONSUMER_TRANSACTIONS_CURRENT, true);
+	for (int i = 0; i < 3 * PFS_TRANSACTIONS_UNSUMMED; i++)
+	{
+		fixture_transaction(session, false, 7);
+		if (i == PFS_TRANSACTIONS_UNSUMMED)
+			table_truncate(arena, BY_THREAD);
+	}
+	ok(thread->transactions_ended - thread->transactions_summed < PFS_TRANSACTIONS_UNSUMMED, "the ring is summed when it is full");
+	shows(arena, 2 * PFS_TRANSACTIONS_UNSUMMED - 1, 2 + 3 * PFS_TRANSACTIONS_UNSUMMED,
+		  11 + 3 * PFS_TRANSACTIONS_UNSUMMED, 7, "TRUNCATE while some wait");
+	fixture_detach(session);
+	shows(arena, 0, 2 + 3 * PFS_TRANSACTIONS_UNSUMMED, 11 + 3 * PFS_TRANSACTIONS_UNSUMMED, 7, "the thread has ended");
+	table_truncate(arena, GLOBAL);
+	shows(arena, 0, 0, 0, 7, "TRUNCATE of all");
+	fixture_free(arena);
+}
+
+/* --- killed while they are summed --- */
+
+static struct
+{
+	PfsThread *thread;
+	uint64_t *ended;			/* told to others */
+	int sequences;				/* of the thread, until it dies */
+} victim;
+
+static void
+die_inside(PfsSeq *seq)
+{
+	if (seq == &victim.thread->seq && --victim.sequences == 0)
+		kill(getpid(), SIGKILL);
+}
+
+static void
+test_killed(void)
+{
+	uint64_t *ended = mmap(NULL, sizeof(*ended), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t wrong = 0;
+	uint64_t inside = 0;
+
+	for (int i = 1; i <= 100; i++)
+	{
+		PfsSizes sizes = fixture_sizes();
+		PfsArena *arena = fixture_shared_arena(&sizes);
+		size_t bytes = arena->bytes;
+		PfsThread *thread;
+		PfsSession *session;
+		uint64_t count;
+		pid_t pid;
+
+		*ended = 0;
+		fflush(stdout);
+		pid = fork();
+		if (pid == 0)
+		{
+			session = fixture_attach(arena, 0, "ada", "h1");
+			/* the last sequences before and after the ring begins again, and the sum in between */
+			victim.thread = session->thread;
+			victim.sequences = 2 * PFS_TRANSACTIONS_UNSUMMED - 10 + i % 20;
+			pfs_inside_sequence = die_inside;
+			for (;;)
+			{
+				fixture_transaction(session, false, 7);
+				pfs_store_release(ended, *ended + 1);
+			}
+		}
+		waitpid(pid, NULL, 0);
+		thread = pfs_thread(arena, 0);
+		if (i > 50)				/* it had begun to add them */
+			pfs_store(&thread->transactions_summing, pfs_min(thread->transactions_ended, (uint64_t) i - 50));
+		inside += thread->transactions_ended - thread->transactions_summed == PFS_TRANSACTIONS_UNSUMMED;
+		session = fixture_attach(arena, 0, "bob", "h2");
+		count = table_sum(arena, GLOBAL, "count_star");
+		wrong += count > *ended + 1;
+		wrong += i <= 50 ? count < *ended : count + (uint64_t) i - 50 < *ended;
+		wrong += table_sum(arena, GLOBAL, "sum_timer_wait") != 7 * count;
+		wrong += table_sum(arena, BY_ACCOUNT, "count_star") != count;
+		wrong += table_count(arena, HISTORY) != 0;
+		fixture_transaction(session, false, 7);
+		wrong += table_sum(arena, GLOBAL, "count_star") != count + 1;
+		fixture_detach(session);
+		wrong += table_sum(arena, GLOBAL, "count_star") != count + 1;
+		munmap(arena, bytes);
+	}
+	is_u64(wrong, 0, "what a killed process has left counts once");
+	ok(inside > 0, "%" PRIu64 " died while they were summed", inside);
+	munmap(ended, sizeof(*ended));
+}
+
 static void
 test_errors(void)
 {
@@ -146,6 +282,8 @@ main(void)
 	test_life();
 	test_switches();
 	test_rings();
+	test_unsummed();
+	test_killed();
 	test_errors();
 	return done_testing();
 }
