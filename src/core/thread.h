@@ -223,7 +223,7 @@ pfs_thread_has_statements(const PfsArena *arena, const PfsThread *thread)
  * it will stay: the slot at the head of the ring, whose old content is no longer shown.  Those that have ended are
  * summed when the ring begins again.
  */
-#define PFS_TRANSACTIONS_UNSUMMED 32
+#define PFS_TRANSACTIONS_UNSUMMED 16
 
 static inline uint32_t
 pfs_thread_transaction_slots(const PfsSizes *sizes)

@@ -714,7 +714,7 @@ end_nested(QueryDesc *queryDesc)
 	if (pfs_unlikely(!pfs_pg_is_still(statement, id)))
 		return;
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || statement->parent == NULL || statement->since == 0 ||
-					 pfs_pg_wait_unsettled))
+					 pfs_pg_waiting.unsettled))
 		pfs_pg_executed(statement);
 	else if (pfs_pg_end_plain(session, statement, pfs_now(), false, false))
 		pfs_statement_sum(session);

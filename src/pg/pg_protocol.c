@@ -17,7 +17,6 @@
 #include "pg/pg_protocol.h"
 #include "pg/pg_statement_hot.h"
 
-PFS_HOT_DATA const PQcommMethods *pfs_pg_server_methods = NULL;
 PQcommMethods pfs_pg_our_methods;
 PFS_HOT_DATA bool pfs_pg_protocol_is_out = false;
 static PFS_HOT_DATA int (*server_putmessage) (char type, const char *body, size_t length) = NULL;
@@ -183,7 +182,7 @@ begin_idle(PfsSession *session, const char *body, size_t length, PfsTicks now)
 static PFS_COLD void
 go_out(void)
 {
-	PqCommMethods = pfs_pg_server_methods;
+	PqCommMethods = pfs_pg_server.protocol;
 	if (pfs_pg_wait_is_told && pfs_pg_is_off(EVERY_CLASS))
 		pfs_pg_executor_out();
 	pfs_pg_protocol_is_out = true;
@@ -257,7 +256,7 @@ put_ready_committed(char type, const char *body, size_t length)
 	PfsStatement *statement = pfs_pg_plain_top(session);
 	PfsTicks	now;
 
-	if (pfs_unlikely(statement == NULL || pfs_pg_nameless_wait != 0 || statement->host_state != PFS_PG_COMMITTING ||
+	if (pfs_unlikely(statement == NULL || pfs_pg_waiting.nameless != 0 || statement->host_state != PFS_PG_COMMITTING ||
 					 !pfs_now_is_near()))
 		return put_ready_at_last(type, body, length);
 	if (pfs_pg_end_plain(session, statement, pfs_now_near(), true, true))
@@ -396,14 +395,14 @@ pfs_putmessage(char type, const char *body, size_t length)
 void
 pfs_pg_protocol_attach(void)
 {
-	if (!pfs_pg_has_client || pfs_pg_server_methods != NULL)
+	if (!pfs_pg_has_client || pfs_pg_server.protocol != NULL)
 		return;
 	pfs_host_switched = switched;
 	pfs_host_gate_renewed = gate_renewed;
 	pfs_pg_protocol_is_out = false;
-	pfs_pg_server_methods = PqCommMethods;
-	pfs_pg_our_methods = *pfs_pg_server_methods;
-	server_putmessage = pfs_pg_server_methods->putmessage;
+	pfs_pg_server.protocol = PqCommMethods;
+	pfs_pg_our_methods = *pfs_pg_server.protocol;
+	server_putmessage = pfs_pg_server.protocol->putmessage;
 	pfs_pg_our_methods.putmessage = pfs_putmessage;
 	PqCommMethods = &pfs_pg_our_methods;
 }
@@ -412,6 +411,6 @@ void
 pfs_pg_protocol_detach(void)
 {
 	if (PqCommMethods == &pfs_pg_our_methods)
-		PqCommMethods = pfs_pg_server_methods;
-	pfs_pg_server_methods = NULL;
+		PqCommMethods = pfs_pg_server.protocol;
+	pfs_pg_server.protocol = NULL;
 }

@@ -8,7 +8,6 @@
 #include "core/base.h"
 #include "pg/pg_server.h"
 
-extern const PQcommMethods *pfs_pg_server_methods;	/* NULL = this process has no client */
 extern PQcommMethods pfs_pg_our_methods;
 
 /* Our table was taken out, because nothing is wanted. */
@@ -25,7 +24,7 @@ pfs_pg_protocol_stands(void)
 static inline void
 pfs_pg_protocol_step_aside(void)
 {
-	*pfs_pg_server.methods = pfs_pg_server_methods;
+	*pfs_pg_server.methods = pfs_pg_server.protocol;
 }
 
 /* False: another table stands there. */
@@ -42,7 +41,7 @@ pfs_pg_protocol_aside(void)
 static inline void
 pfs_pg_protocol_return(void)
 {
-	if (pfs_likely(*pfs_pg_server.methods == pfs_pg_server_methods))
+	if (pfs_likely(*pfs_pg_server.methods == pfs_pg_server.protocol))
 		*pfs_pg_server.methods = &pfs_pg_our_methods;
 }
 
@@ -50,7 +49,7 @@ pfs_pg_protocol_return(void)
 static inline void
 pfs_pg_protocol_back(void)
 {
-	if (pfs_pg_server_methods != NULL && *pfs_pg_server.methods == pfs_pg_server_methods &&
+	if (pfs_pg_server.protocol != NULL && *pfs_pg_server.methods == pfs_pg_server.protocol &&
 		!pfs_pg_protocol_is_out)
 		*pfs_pg_server.methods = &pfs_pg_our_methods;
 }

@@ -17,15 +17,16 @@
 typedef struct PfsPgServer
 {
 	const PQcommMethods **methods;	/* PqCommMethods */
+	const PQcommMethods *protocol;	/* what stood there, which ours calls; NULL = this process has no client.  By pg_protocol.c */
 	ErrorContextCallback **errors;	/* error_context_stack */
 	char	  **search_path;	/* namespace_search_path */
 	int64	   *temporary_blocks;	/* pgBufferUsage.temp_blks_written */
 	Oid			(*user) (void); /* GetUserId */
-	bool		(*in_block) (void); /* IsTransactionBlock */
 	struct PortalData **portal; /* ActivePortal; of a process without a client nobody's */
 	bool	   *read_only;		/* XactReadOnly */
 	int		   *isolation;		/* XactIsoLevel */
 
+	bool		(*in_block) (void); /* IsTransactionBlock */
 	char	  **program;		/* application_name */
 	bool		(*in_transaction) (void);	/* IsTransactionState */
 	FullTransactionId (*transaction_id) (void); /* GetTopFullTransactionIdIfAny */

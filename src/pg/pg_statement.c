@@ -568,7 +568,7 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	bool		is_top = session->top == statement;
 
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
-					 (!is_top && statement->parent == NULL) || pfs_pg_wait_unsettled))
+					 (!is_top && statement->parent == NULL) || pfs_pg_waiting.unsettled))
 		end_any(statement, end, sqlstate, message);
 	else if (pfs_pg_end_plain(session, statement, end, is_top, false))
 		pfs_statement_sum(session);

@@ -71,7 +71,7 @@ pfs_pg_plain_top(PfsSession *session)
 	PfsStatement *first = &session->statement[0];
 
 	return pfs_likely(pfs_session_works(session) && pfs_statement_is_plain_first(session, first) && session->running == NULL && session->top == first &&
-					  !pfs_pg_wait_unsettled) ? first : NULL;
+					  !pfs_pg_waiting.unsettled) ? first : NULL;
 }
 
 #endif							/* PFS_PG_STATEMENT_HOT_H */

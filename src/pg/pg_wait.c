@@ -44,8 +44,7 @@ static const uint32_t no_event = 0;
 
 static PFS_HOT_DATA struct
 {
-	PFS_ALIGNED const void *active; /* in the frame of the call under way; NULL = none is */
-	uint64_t   *counted;		/* its thread's counters of calls, NULL until there is room for them */
+	PFS_ALIGNED uint64_t *counted;		/* its thread's counters of calls, NULL until there is room for them */
 	const volatile uint32_t *event;	/* while it has a thread: where the server stores the code of what it waits for */
 }			calls = {.event = &no_event};
 static PfsWait call_wait;		/* its wait, if it is an event of its own */
@@ -65,16 +64,9 @@ static struct
 	PfsTicks	end;
 }			put_off[16];
 static int	put_off_count = 0;
-PFS_HOT_DATA bool pfs_pg_wait_unsettled = false;	/* one of these, or lock_wait is open */
 
-/* Idle time that is only noted: from the answer to a command to the data of the next one. */
-static PFS_HOT_DATA struct
-{
-	PfsTicks	from;			/* 0 = not timed */
-	PfsWaitCell *cell;			/* where it counts if it is timed, for session.decided; NULL = not known */
-	PfsTicks	timed;			/* all bits, or none */
-	PfsAwaited	begins;			/* what is awaited then; event 0: it is not noted, but observed */
-}			idle = {.begins = {.waits = true}};
+/* Unsettled is it if one of these is left, or lock_wait is open. */
+PFS_HOT_DATA PfsPgWaiting pfs_pg_waiting = {.idle_begins = {.waits = true}};
 
 #define NO_CLIENT (-2)			/* no call has this descriptor: -1 is none */
 
@@ -159,7 +151,7 @@ pfs_pg_wait_settle_all(void)
 	put_off_count = 0;
 	if (pfs_unlikely(lock_wait.open) && !waits_for_lock())
 		end_lock();
-	pfs_pg_wait_unsettled = lock_wait.open;
+	pfs_pg_waiting.unsettled = lock_wait.open;
 }
 
 /* An LWLock wait is over: with rows shown it ends at once, else it is only noted. */
@@ -178,7 +170,7 @@ end_lwlock(void)
 	put_off[put_off_count].start = lwlock_wait.wait.start;
 	put_off[put_off_count].end = lwlock_wait.last;
 	put_off_count++;
-	pfs_pg_wait_unsettled = true;
+	pfs_pg_waiting.unsettled = true;
 }
 
 /* --- begin --- */
@@ -192,7 +184,7 @@ begin_lock(uint32 wait)
 		if (!waits_for_lock() || !pfs_pg_lock_object(&lock_wait.wait.object))
 			return false;
 		begin_long(&lock_wait, wait, PFS_OPERATION_SEMAPHORE);
-		pfs_pg_wait_unsettled = true;
+		pfs_pg_waiting.unsettled = true;
 		pfs_pg_lock_begin(&lock_wait.wait.object, lock_wait.wait.start);
 	}
 	return true;
@@ -326,7 +318,7 @@ meaning_of(PfsCall *call)
 	uint32		wait = UINT32_MAX;
 	PfsWaitHot *hot;
 
-	if (pfs_unlikely(pfs_pg_wait_unsettled) && (code & 0xFF000000) != PG_WAIT_LWLOCK)
+	if (pfs_unlikely(pfs_pg_waiting.unsettled) && (code & 0xFF000000) != PG_WAIT_LWLOCK)
 		pfs_pg_wait_settle_all();
 	if (code != 0)
 	{
@@ -386,7 +378,7 @@ StaticAssertDecl(PFS_CALLS <= PFS_CALL_COUNTERS, "every call has a counter");
 static inline bool
 is_inner(const PfsCall *call)
 {
-	return pfs_unlikely(calls.active != NULL) && (const char *) call < (const char *) calls.active;
+	return pfs_unlikely(pfs_pg_waiting.call != NULL) && (const char *) call < (const char *) pfs_pg_waiting.call;
 }
 
 /* What is to be done before a call can be looked at; false: it cannot. */
@@ -418,7 +410,7 @@ begin_other(PfsCall *call)
 		pfs_pg_fd_closing(call->fd);
 	if (meaning == MEANS_NOTHING && (effects & EFFECT_ON_FILES) == 0)
 	{
-		calls.active = NULL;
+		pfs_pg_waiting.call = NULL;
 		return false;
 	}
 	call->observer = meaning;
@@ -463,19 +455,19 @@ begin(PfsCall *call)
 	if (pfs_unlikely(pfs_session.thread == NULL) && !begin_first(call))
 		return false;
 	(void) pfs_session_decided(&pfs_session);
-	if (pfs_unlikely((pfs_session.wants & PFS_GATE_CALLS) == 0 || calls.active != NULL || pfs_session.busy ||
+	if (pfs_unlikely((pfs_session.wants & PFS_GATE_CALLS) == 0 || pfs_pg_waiting.call != NULL || pfs_session.busy ||
 					 missed_files) && !can_begin(call))
 		return false;
-	calls.active = call;
+	pfs_pg_waiting.call = call;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	count_call(call);
 	if (*(volatile uint32 *) my_wait_event_info == WAIT_EVENT_CLIENT_READ && pfs_pg_is_idle() &&
-		!pfs_pg_wait_unsettled && pfs_call_types[call->number].operation == PFS_OPERATION_POLL && begin_idle())
+		!pfs_pg_waiting.unsettled && pfs_call_types[call->number].operation == PFS_OPERATION_POLL && begin_idle())
 	{
 		call->observer = MEANS_IDLE;
 		return true;
 	}
-	if (*(volatile uint32 *) my_wait_event_info != 0 || call->fd < 0 || pfs_pg_wait_unsettled ||
+	if (*(volatile uint32 *) my_wait_event_info != 0 || call->fd < 0 || pfs_pg_waiting.unsettled ||
 		(call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
 		return begin_other(call);
 	else
@@ -484,7 +476,7 @@ begin(PfsCall *call)
 
 		if (pfs_unlikely(!hot->enabled))
 		{
-			calls.active = NULL;
+			pfs_pg_waiting.call = NULL;
 			return false;
 		}
 		call_wait.operation = call_facts[call->number].operation;
@@ -554,7 +546,7 @@ static void
 end(PfsCall *call, int64_t result)
 {
 	end_other(call, result);
-	calls.active = NULL;
+	pfs_pg_waiting.call = NULL;
 }
 
 /* The client's command is worked on; what is told of it now is its own. */
@@ -585,8 +577,8 @@ pfs_pg_wait_command(void)
 	if (pfs_pg_command.came == 0)
 		pfs_pg_command.came = pfs_pg_command.since = idle_wait.open ? idle_wait.last : 0;
 	if (noted)
-		pfs_wait_add(&pfs_session, PFS_PG_WAIT_IDLE, idle.from == 0 ? 0
-					 : pfs_pg_command.came > idle.from ? pfs_pg_command.came - idle.from : 1);
+		pfs_wait_add(&pfs_session, PFS_PG_WAIT_IDLE, pfs_pg_waiting.idle_from == 0 ? 0
+					 : pfs_pg_command.came > pfs_pg_waiting.idle_from ? pfs_pg_command.came - pfs_pg_waiting.idle_from : 1);
 	else if (idle_wait.open)
 		end_long(&idle_wait);
 	if (pfs_session.thread != NULL)
@@ -599,10 +591,10 @@ PFS_HOT void
 pfs_pg_wait_idle(PfsTicks now)
 {
 	pfs_session.promised_event = pfs_session.promised_statement = 0;
-	calls.active = NULL;
+	pfs_pg_waiting.call = NULL;
 	pfs_session.phase = PFS_PHASE_REST;
-	idle.from = now & idle.timed;
-	pfs_awaited = idle.begins;
+	pfs_pg_waiting.idle_from = now & pfs_pg_waiting.idle_timed;
+	pfs_awaited = pfs_pg_waiting.idle_begins;
 }
 
 void
@@ -613,9 +605,9 @@ pfs_pg_wait_switched(void)
 	bool		noted = pfs_load(&instrument->enabled) && !pfs_session.wait_rows.shown &&
 		(gate & PFS_GATE_CALLS) != 0;
 
-	idle.timed = pfs_load(&instrument->timed) ? ~(PfsTicks) 0 : 0;
-	idle.cell = NULL;
-	idle.begins.event = noted ? WAIT_EVENT_CLIENT_READ : 0;
+	pfs_pg_waiting.idle_timed = pfs_load(&instrument->timed) ? ~(PfsTicks) 0 : 0;
+	pfs_pg_waiting.idle_cell = NULL;
+	pfs_pg_waiting.idle_begins.event = noted ? WAIT_EVENT_CLIENT_READ : 0;
 	if (MyProcPort != NULL)
 		pfs_interpose_await(MyProcPort->sock,
 							(gate & RECEIVED) != 0 && (gate & PFS_GATE_SOCKETS) == 0 ? gate : PFS_NO_WORD,
@@ -636,8 +628,8 @@ received_otherwise(void)
 
 		pfs_pg_command_received(pfs_now());
 		pfs_pg_wait_over();
-		if (noted && idle.timed != 0)
-			idle.cell = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE)->cell;
+		if (noted && pfs_pg_waiting.idle_timed != 0)
+			pfs_pg_waiting.idle_cell = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE)->cell;
 		else if (!noted)
 			pfs_wait_know_idle(&pfs_session, PFS_PG_WAIT_IDLE, &client);
 	}
@@ -656,8 +648,8 @@ received(void)
 
 	if (pfs_unlikely(!pfs_pg_is_idle() || pfs_session.running != NULL ||
 					 pfs_load_acquire(&pfs_session.arena->changes) != pfs_session.decided ||
-					 (noted ? idle.cell == NULL : idle_wait.open) ||
-					 !pfs_now_is_near() || (now = pfs_now()) <= idle.from))
+					 (noted ? pfs_pg_waiting.idle_cell == NULL : idle_wait.open) ||
+					 !pfs_now_is_near() || (now = pfs_now()) <= pfs_pg_waiting.idle_from))
 	{
 		received_otherwise();
 		return;
@@ -666,7 +658,7 @@ received(void)
 	if (noted && pfs_enter_recording(&pfs_session))
 	{
 		pfs_seq_write_begin(&pfs_session.thread->seq);
-		pfs_timer_stat_add(&idle.cell->stat, now - idle.from);
+		pfs_timer_stat_add(&pfs_pg_waiting.idle_cell->stat, now - pfs_pg_waiting.idle_from);
 		pfs_seq_write_end(&pfs_session.thread->seq);
 		pfs_leave_recording(&pfs_session);
 	}
@@ -678,14 +670,14 @@ received(void)
 static inline bool
 hinders(void)
 {
-	return calls.active != NULL || pfs_pg_wait_unsettled;
+	return pfs_pg_waiting.call != NULL || pfs_pg_waiting.unsettled;
 }
 
 /* From here on it is the call under way. */
 static pg_attribute_always_inline void
 take_up(void)
 {
-	calls.active = __builtin_frame_address(0);
+	pfs_pg_waiting.call = __builtin_frame_address(0);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -738,7 +730,7 @@ client_call(int fd, void *data, size_t size, int flags, PfsCallNumber number, Pf
 	take_up();
 	if (pfs_unlikely(!pfs_wait_begin_socket(&pfs_session, &client, io, &call)))
 	{
-		calls.active = NULL;
+		pfs_pg_waiting.call = NULL;
 		return client_call_otherwise(fd, data, size, flags, number);
 	}
 	pfs_add(&calls.counted[number], 1);
@@ -747,7 +739,7 @@ client_call(int fd, void *data, size_t size, int flags, PfsCallNumber number, Pf
 	simple = pfs_wait_end_socket(&pfs_session, &client, io, &call, result, now);
 	if (pfs_unlikely(!simple))
 		end_client_otherwise(io, call, result);
-	calls.active = NULL;
+	pfs_pg_waiting.call = NULL;
 	if (io == PFS_IO_READ && result > 0 && !(pfs_likely(simple) && end_idle(now)))
 		received();
 	return result;
@@ -785,7 +777,7 @@ client_wait(int set, struct epoll_event *events, int room, int timeout)
 	}
 	result = CALL(pfs_call_real, epoll_wait) (set, events, room, timeout);
 	touch_long(&idle_wait);
-	calls.active = NULL;
+	pfs_pg_waiting.call = NULL;
 	return result;
 }
 
@@ -800,14 +792,14 @@ static const PfsCallObserver observer = {begin, end, received, own_calls};
 void
 pfs_pg_wait_attach(void)
 {
-	calls.active = NULL;
+	pfs_pg_waiting.call = NULL;
 	calls.event = my_wait_event_info;
 	forget_client();
 	calls.counted = NULL;
 	pfs_awaited = (PfsAwaited) {0};
 	lock_wait.open = idle_wait.open = lwlock_wait.open = false;
 	put_off_count = 0;
-	pfs_pg_wait_unsettled = false;
+	pfs_pg_waiting.unsettled = false;
 	pfs_pg_fd_forget_all();
 	pfs_interpose_observe(&observer, &pfs_arena->gate,
 						  (PfsCallMasks) {PFS_GATE_CALLS, PFS_GATE_SOCKETS, RECEIVED});

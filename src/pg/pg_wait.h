@@ -32,14 +32,29 @@ extern void pfs_pg_register_waits(PfsArena *arena);
 /* Number of the wait with this code of the server; registers one that is new.  UINT32_MAX: none. */
 extern uint32 pfs_pg_wait_of_code(uint32 code);
 
+/* What is looked at when a command was answered, and when the next one comes: one line of memory. */
+typedef struct PfsPgWaiting
+{
+	PFS_ALIGNED uint32 nameless;	/* code of an event of an extension whose name could not be asked for yet; 0 = none */
+	bool		unsettled;		/* something was put off, see pfs_pg_wait_settle */
+	const void *call;			/* in the frame of the observed call under way; NULL = none is */
+
+	/* idle time that is only noted: from the answer to a command to the data of the next one */
+	PfsTicks	idle_from;		/* 0 = not timed */
+	PfsWaitCell *idle_cell;		/* where it counts if it is timed, for session.decided; NULL = not known */
+	PfsTicks	idle_timed;		/* all bits, or none */
+	PfsAwaited	idle_begins;	/* what is awaited then; event 0: it is not noted, but observed */
+} PfsPgWaiting;
+
+extern PfsPgWaiting pfs_pg_waiting;
+
 /* Gives names to events of extensions that were met before their name could be asked for. */
-extern uint32 pfs_pg_nameless_wait;
 extern void pfs_pg_name_waits(void);
 
 static inline void
 pfs_pg_name_waits_met(void)
 {
-	if (pfs_unlikely(pfs_pg_nameless_wait != 0))
+	if (pfs_unlikely(pfs_pg_waiting.nameless != 0))
 		pfs_pg_name_waits();
 }
 
@@ -77,13 +92,12 @@ pfs_pg_wait_over(void)
 }
 
 /* Accounts for what was put off; before a statement ends. */
-extern bool pfs_pg_wait_unsettled;
 extern void pfs_pg_wait_settle_all(void);
 
 static inline void
 pfs_pg_wait_settle(void)
 {
-	if (pfs_unlikely(pfs_pg_wait_unsettled))
+	if (pfs_unlikely(pfs_pg_waiting.unsettled))
 		pfs_pg_wait_settle_all();
 }
 
@@ -91,7 +105,7 @@ pfs_pg_wait_settle(void)
 static inline bool
 pfs_pg_wait_is_owed(void)
 {
-	return (pfs_pg_nameless_wait | pfs_pg_is_idle() | pfs_pg_wait_unsettled) != 0;
+	return (pfs_pg_waiting.nameless | pfs_pg_is_idle() | pfs_pg_waiting.unsettled) != 0;
 }
 
 /* --- pg_wait_fd.c: descriptors --- */

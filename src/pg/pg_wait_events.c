@@ -57,8 +57,7 @@ static const struct
 };
 
 /* Events that were met without a name, until a safe point: wait number and code. */
-static uint32 nameless_wait = 0;
-PFS_HOT_DATA uint32 pfs_pg_nameless_wait = 0;
+static uint32 nameless_wait = 0;	/* and pfs_pg_waiting.nameless */
 
 static const char *
 event_name(uint32 code)
@@ -160,7 +159,7 @@ register_later(uint32 code)
 		if (name == number)
 		{
 			nameless_wait = wait;
-			pfs_pg_nameless_wait = code;
+			pfs_pg_waiting.nameless = code;
 		}
 	}
 	pfs_rollup_unlock(pfs_arena);
@@ -183,13 +182,13 @@ pfs_pg_name_waits(void)
 	PfsInstrument *instrument;
 	const char *name;
 
-	if (pfs_likely(pfs_pg_nameless_wait == 0))
+	if (pfs_likely(pfs_pg_waiting.nameless == 0))
 		return;
-	name = pgstat_get_wait_event(pfs_pg_nameless_wait);
+	name = pgstat_get_wait_event(pfs_pg_waiting.nameless);
 	if (is_name(name))
 	{
 		instrument = pfs_wait_instrument(pfs_arena, nameless_wait);
 		snprintf(instrument->name, sizeof(instrument->name), "wait/extension/%s", name);
 	}
-	pfs_pg_nameless_wait = 0;
+	pfs_pg_waiting.nameless = 0;
 }

@@ -10,7 +10,7 @@
 #include "executor/executor.h"
 #include "pg/relation/brief.h"
 
-PFS_HOT_DATA PfsRelations *pfs_relations_running = NULL;
+PFS_HOT_DATA PFS_ALIGNED PfsRelations *pfs_relations_running = NULL;	/* what follows in this line is looked at with it */
 
 /* Memory of calls is given back only after pfs_relations_left, so what is in the list can be read. */
 static inline void
