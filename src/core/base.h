@@ -55,15 +55,11 @@ typedef uint64_t PfsTicks;
 #endif
 
 /* Advances a counter with one writer: who sees it with an acquiring load sees all that was written before. */
-static inline void
-pfs_publish_next(uint64_t *counter)
-{
 #ifdef PFS_ADDS_TO_MEMORY
-	__asm__ __volatile__("addq $1, %0" : "+m"(*counter) : : "cc", "memory");
+#define pfs_publish_next(p) __asm__ __volatile__("add%z0 $1, %0" : "+m"(*(p)) : : "cc", "memory")
 #else
-	pfs_store_release(counter, pfs_load(counter) + 1);
+#define pfs_publish_next(p) pfs_store_release((p), pfs_load(p) + 1)
 #endif
-}
 
 /*
  * Next number of a counter with one writer, which a signal handler of the writer's may raise, too: no
@@ -164,12 +160,7 @@ pfs_seq_write_begin(PfsSeq *seq)
 static inline void
 pfs_seq_write_end(PfsSeq *seq)
 {
-	/* pairs with pfs_seq_read_begin */
-#ifdef PFS_ADDS_TO_MEMORY
-	__asm__ __volatile__("addl $1, %0" : "+m"(*seq) : : "cc", "memory");
-#else
-	pfs_store_release(seq, pfs_load(seq) + 1);
-#endif
+	pfs_publish_next(seq);		/* pairs with pfs_seq_read_begin */
 }
 
 static inline uint32_t

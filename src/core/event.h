@@ -212,11 +212,17 @@ pfs_transaction_ticks(const PfsTransactionRecord *record, PfsTicks end)
 	return pfs_likely(record->timed) ? pfs_max(end - record->start, (PfsTicks) 1) : 0;
 }
 
+/* To which of the two it belongs. */
+static inline PfsTimerStat *
+pfs_transaction_timer(PfsTransactionStat *stat, const PfsTransactionRecord *record)
+{
+	return record->read_only ? &stat->read_only : &stat->read_write;
+}
+
 static inline __attribute__((always_inline)) void
 pfs_transaction_stat_add(PfsTransactionStat *stat, const PfsTransactionRecord *record)
 {
-	pfs_timer_stat_add(record->read_only ? &stat->read_only : &stat->read_write,
-					   pfs_transaction_ticks(record, record->end));
+	pfs_timer_stat_add(pfs_transaction_timer(stat, record), pfs_transaction_ticks(record, record->end));
 }
 
 /* The same as the tables show it. */

@@ -45,7 +45,6 @@ typedef struct PfsStatement
 	struct PfsStatement *newer;
 	PfsTicks	since;			/* it runs since then; 0 = it does not: a suspended cursor */
 	int16_t		place;			/* in the thread's stack, -1 = none */
-	uint16_t	spare_place;
 	int32_t		host_level;		/* transaction nesting level at open */
 	int32_t		host_enter_level;	/* and when it last went on stage */
 	uint8_t		in_use;

@@ -107,13 +107,10 @@ kind_of(const PfsTransactionRecord *record)
 	return record->state & parts.state;
 }
 
-static inline PfsTimerStat *
-timer_of(PfsArena *arena, PfsThread *thread, const PfsTransactionRecord *record)
+static inline PfsTransactionStat *
+stat_of(PfsArena *arena, PfsThread *thread, const PfsTransactionRecord *record)
 {
-	PfsScope	scope = record->global ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD;
-	PfsTransactionStat *stat = pfs_transaction_cell(arena, thread, scope, record->epoch);
-
-	return record->read_only ? &stat->read_only : &stat->read_write;
+	return pfs_transaction_cell(arena, thread, record->global ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD, record->epoch);
 }
 
 /* Adds the first of these records, and those behind it that are like it.  number: of the first.  The result is how many. */
@@ -122,7 +119,7 @@ add_run(PfsArena *arena, PfsThread *thread, const PfsTransactionRecord *first, u
 {
 	const PfsTransactionRecord *record = first;
 	uint64_t	kind = kind_of(first);
-	PfsTimerStat *to = timer_of(arena, thread, first);
+	PfsTimerStat *to = pfs_transaction_timer(stat_of(arena, thread, first), first);
 	PfsTicks	sum = 0;
 	PfsTicks	shortest = UINT64_MAX;
 	PfsTicks	longest = 0;
@@ -196,7 +193,7 @@ pfs_transaction_close_at_once(PfsSession *session, PfsTransactionState outcome, 
 	pfs_transactions_sum(session->arena, thread);	/* cells never go back to an older epoch */
 	pfs_seq_write_begin(&thread->seq);
 	pfs_transaction_finish(session, record, outcome, end, epoch);
-	pfs_timer_stat_add(timer_of(session->arena, thread, record), pfs_transaction_ticks(record, record->end));
+	pfs_transaction_stat_add(stat_of(session->arena, thread, record), record);
 	pfs_seq_write_end(&thread->seq);
 	pfs_leave_recording(session);
 }

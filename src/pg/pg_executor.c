@@ -502,7 +502,7 @@ run_change(PFS_EXECUTOR_RUN_PARAMETERS)
 	run_brief(true, PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
-/* The newest one's, if it is nested in another that has begun the same way: then it is the one that is executed. */
+/* Most often the newest statement is the one whose query is executed: the query, if it is nested. */
 static inline PfsPgQuery *
 find_nested(const QueryDesc *desc)
 {
@@ -656,20 +656,24 @@ bill_worker(const PlannedStmt *plan)
 		pfs_wait_bill(&pfs_session, digest, generation);
 }
 
+/* Lets the query go.  Is its statement, if it had one, still there? */
+static pg_attribute_always_inline bool
+end_query(QueryDesc *queryDesc, PfsPgQuery *query, const PfsStatement *statement)
+{
+	uint64		id = statement != NULL ? statement->record->statement_id : 0;
+
+	pfs_pg_query_end(query);
+	pfs_pg_entry.ExecutorEnd(queryDesc);
+	return statement != NULL && pfs_likely(pfs_pg_is_still(statement, id));
+}
+
 /* Of a query that is known, with its statement if it still has one. */
 static inline void
 end_known(QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *statement)
 {
-	uint64		id = 0;
-
 	if (pfs_likely(statement != NULL))
-	{
-		id = statement->record->statement_id;
 		pfs_pg_plan_end(query, statement);
-	}
-	pfs_pg_query_end(query);
-	pfs_pg_entry.ExecutorEnd(queryDesc);
-	if (pfs_likely(statement != NULL) && pfs_pg_is_still(statement, id))
+	if (end_query(queryDesc, query, statement))
 		pfs_pg_executed(statement);
 }
 
@@ -699,7 +703,6 @@ end_nested(QueryDesc *queryDesc)
 	PfsSession *session = &pfs_session;
 	PfsPgQuery *query = find_nested(queryDesc);
 	PfsStatement *statement;
-	uint64		id;
 
 	if (pfs_unlikely(query == NULL) || pfs_unlikely(query->relations.runs) ||
 		pfs_unlikely(pfs_pg_plan_is_unusual(query->relations.statement)))
@@ -708,10 +711,7 @@ end_nested(QueryDesc *queryDesc)
 		return;
 	}
 	statement = query->relations.statement;
-	id = statement->record->statement_id;
-	pfs_pg_query_end(query);
-	pfs_pg_entry.ExecutorEnd(queryDesc);
-	if (pfs_unlikely(!pfs_pg_is_still(statement, id)))
+	if (!end_query(queryDesc, query, statement))
 		return;
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || statement->parent == NULL || statement->since == 0 ||
 					 pfs_pg_waiting.unsettled))

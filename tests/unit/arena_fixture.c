@@ -153,6 +153,14 @@ fixture_shared_arena(const PfsSizes *sizes)
 }
 
 void
+fixture_keep_waits(PfsArena *arena)
+{
+	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_CURRENT, true);
+	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY, true);
+	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY_LONG, true);
+}
+
+void
 fixture_free(PfsArena *arena)
 {
 	free(arena);

@@ -53,6 +53,9 @@ extern PfsSizes fixture_sizes(void);
 extern PfsArena *fixture_arena(const PfsSizes *sizes);
 extern void fixture_free(PfsArena *arena);
 
+/* Every wait makes a row, which stays in both histories. */
+extern void fixture_keep_waits(PfsArena *arena);
+
 /* One that processes share which are forked later; to be unmapped by its size. */
 extern PfsArena *fixture_shared_arena(const PfsSizes *sizes);
 

@@ -251,9 +251,7 @@ arena_of_waits(uint32_t history, uint32_t rows)
 	sizes.waits_history_long = rows;
 	sizes.lock_waits_history = rows;
 	arena = fixture_arena(&sizes);
-	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_CURRENT, true);
-	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY, true);
-	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY_LONG, true);
+	fixture_keep_waits(arena);
 	return arena;
 }
 

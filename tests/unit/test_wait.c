@@ -37,21 +37,13 @@ typedef struct Place
 	PfsSession *session;
 } Place;
 
-static void
-show_waits(PfsArena *arena)
-{
-	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_CURRENT, true);
-	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY, true);
-	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY_LONG, true);
-}
-
 static Place
 new_place(const PfsSizes *sizes, bool shown)
 {
 	PfsArena *arena = fixture_arena(sizes);
 
 	if (shown)
-		show_waits(arena);
+		fixture_keep_waits(arena);
 	return (Place){arena, fixture_attach(arena, 0, "ada", "h1")};
 }
 

@@ -360,9 +360,7 @@ large_arena(void)
 	sizes.pool_bytes = 4 << 20;
 	sizes.waits_history_long = 200;
 	arena = fixture_arena(&sizes);
-	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_CURRENT, true);
-	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY, true);
-	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY_LONG, true);
+	fixture_keep_waits(arena);
 	return arena;
 }
 

@@ -24,9 +24,7 @@ new_arena(uint32_t history, uint32_t rows)
 	sizes.waits_history = history;
 	sizes.waits_history_long = rows;
 	arena = fixture_arena(&sizes);
-	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_CURRENT, true);
-	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY, true);
-	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY_LONG, true);
+	fixture_keep_waits(arena);
 	return arena;
 }
 
