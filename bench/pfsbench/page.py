@@ -5,15 +5,16 @@
     <!-- end -->
 
 The marks name a results folder from the project's root, and which of its variants, cells and
-quantities are shown (patterns with commas between; all without). So every figure of the page comes from a committed raw result;
-tests/test_page.py checks that it still does. Warnings and what is not shown are in its report.md.
+quantities are shown (patterns with commas between; all without); show=plot leaves out the table,
+show=table the plot. So every figure of the page comes from a committed raw result; tests/test_page.py
+checks that it still does. Warnings and what is not shown are in its report.md.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -40,10 +41,14 @@ def block(page: Path, folder: str, options: str) -> str:
     """One result: table, plot, where the rest stands."""
     result = Result.load(ROOT / folder / "result.json")
     _, invalid = check_result(result)
-    rows = chosen(rows_of(result, compare_cells(result, invalid), invalid), options)
+    wanted = dict(option.split("=", 1) for option in options.split())
+    show = wanted.pop("show", "all")
+    if show not in ("all", "plot", "table"):
+        raise BenchError(f"unknown show={show} in a mark: all, plot or table")
+    rows = chosen(rows_of(result, compare_cells(result, invalid), invalid), wanted)
     beside = os.path.relpath(ROOT / folder, page.resolve().parent)
-    parts = [table(rows)]
-    if (ROOT / folder / "plot.svg").exists():
+    parts = [] if show == "plot" else [table(rows)]
+    if show != "table" and (ROOT / folder / "plot.svg").exists():
         parts.append(f"![{result.plan['title']}]({beside}/plot.svg)")
     rounds = sorted({row.rounds for row in rows if row.rounds})
     baselines = {row.baseline_what for row in rows}
@@ -56,11 +61,10 @@ def block(page: Path, folder: str, options: str) -> str:
     return "\n\n".join(parts)
 
 
-def chosen(rows: Sequence[Row], options: str) -> list[Row]:
+def chosen(rows: Sequence[Row], wanted: Mapping[str, str]) -> list[Row]:
     """The rows that a mark's options name."""
-    wanted = dict(option.split("=", 1) for option in options.split())
-    if not wanted.keys() <= {"variants", "cells", "quantities"}:
-        raise BenchError(f"unknown option in a mark: {options.strip()}")
+    if unknown := wanted.keys() - {"variants", "cells", "quantities"}:
+        raise BenchError(f"unknown option in a mark: {', '.join(unknown)}")
 
     def fits(text: str, patterns: str) -> bool:
         return any(fnmatchcase(text, pattern) for pattern in patterns.split(","))
@@ -73,7 +77,7 @@ def chosen(rows: Sequence[Row], options: str) -> list[Row]:
         and fits(row.quantity, wanted.get("quantities", "*"))
     ]
     if not found:
-        raise BenchError(f"no row of the result is meant by: {options.strip()}")
+        raise BenchError(f"no row of the result is meant by: {dict(wanted)}")
     return found
 
 

@@ -25,6 +25,13 @@ def test_a_block_is_made_anew(tmp_path: Path) -> None:
     text = filled(page)
     assert text.startswith("before\n") and text.endswith("<!-- end -->\nafter\n")
     assert "old" not in text and "| throughput lost |" in text
+    for show, has_table, has_plot in (("plot", False, True), ("table", True, False)):
+        page.write_text(f"<!-- result: {folder[2]} show={show} -->\n<!-- end -->\n")
+        text = filled(page)
+        assert ("| throughput lost |" in text, "plot.svg)" in text) == (has_table, has_plot)
+    page.write_text(f"<!-- result: {folder[2]} colour=red -->\n<!-- end -->\n")
+    with pytest.raises(BenchError, match="colour"):
+        filled(page)
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ typedef struct PfsObjectRows
 #define PFS_GATE_WORD \
 	union \
 	{ \
-		PFS_ALIGNED uint64_t gate_word; \
+		uint64_t	gate_word; \
 		struct \
 		{ \
 			uint32_t	gate;		/* PFS_GATE_*: what consumers and instruments leave wanted */ \
@@ -175,7 +175,7 @@ typedef struct PfsArena
 	uint32_t	lean_thread_bytes;	/* the same without a journal */
 	uint32_t	thread_transactions_offset; /* ring of transaction slots */
 	uint32_t	thread_waits_offset;	/* events_waits_current, then the history ring */
-	uint32_t	thread_journal_offset;	/* of the places of records, then records, then texts */
+	uint32_t	thread_journal_offset;	/* records, then texts */
 	uint32_t	journal_ring;	/* records that a thread keeps; power of two */
 	uint32_t	journal_texts;	/* bytes of its texts; power of two */
 	uint32_t	journal_text_share;	/* what a history of longest texts takes of them: so much may be
@@ -189,6 +189,7 @@ typedef struct PfsArena
 	uint32_t	share_limit[PFS_SHARES];	/* chunks */
 
 	/* the switchboard: read by every hook, written by UPDATE and TRUNCATE only */
+	PFS_ALIGNED char switchboard[0];
 	PFS_GATE_WORD;
 	uint32_t	consumers;		/* bit per consumer, as set */
 	uint32_t	clock_state;	/* PfsClockState, see clock.h; writers: all, by CAS */
@@ -250,6 +251,8 @@ typedef struct PfsArena
 	PfsLongRing waits_long_ring;
 	PfsLongRing lock_waits_ring;
 } PfsArena;
+
+_Static_assert(offsetof(PfsArena, objects_changed) < offsetof(PfsArena, gate) + PFS_CACHE_LINE, "what hooks ask is one line");
 
 #define PFS_ARENA_MAGIC UINT64_C(0x5046530100000001)
 

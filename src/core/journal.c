@@ -10,7 +10,7 @@ pfs_journal_clear(PfsArena *arena, PfsThread *thread)
 	if (!pfs_thread_has_statements(arena, thread))
 		return;
 	for (uint32_t i = 0; i < arena->sizes.statement_stack; i++)
-		pfs_store(&pfs_journal_open(arena, thread)[i], PFS_NO_SLOT);
+		pfs_store(&thread->open[i], PFS_NO_SLOT);
 	for (uint32_t i = 0; i < pfs_journal_slots(arena); i++)
 		pfs_store(&pfs_journal_records(arena, thread)[i].event_id, 0);
 	pfs_store(&thread->ended, 0);
@@ -104,7 +104,7 @@ may_be_open(const PfsArena *arena, uint32_t slot, uint64_t ended)
 bool
 pfs_journal_read_open(const PfsArena *arena, PfsThread *thread, uint32_t place, PfsStatementRecord *to)
 {
-	const uint16_t *open = &pfs_journal_open(arena, thread)[place];
+	const uint16_t *open = &thread->open[place];
 
 	for (int i = 0; i < PFS_READ_RETRIES && pfs_thread_has_statements(arena, thread); i++)
 	{

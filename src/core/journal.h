@@ -5,7 +5,7 @@
  * A statement is written where it will stay, in the ring's slot for the next record; when it ends, that record's number
  * is published in thread->ended.  Nothing else happens then.  Before another one begins it moves to a slot of its own
  * in the stack, and when it ends from there it is copied to the ring.  Where an open statement stands is named in
- * "open"; a slot of the ring is open only as long as it is that of the next record.  Records are numbered
+ * thread->open; a slot of the ring is open only as long as it is that of the next record.  Records are numbered
  * without gaps, in the order in which statements end.  They are added to the summaries later, see
  * summing.h; until then a reader adds those that are newer than the cells (thread->summed).
  *
@@ -33,23 +33,11 @@ pfs_journal_slots(const PfsArena *arena)
 	return arena->journal_ring + arena->sizes.statement_stack;
 }
 
-static inline uint16_t *
-pfs_journal_open(const PfsArena *arena, PfsThread *thread)
-{
-	return PFS_AT(thread, arena->thread_journal_offset, uint16_t);
-}
-
-static inline size_t
-pfs_journal_open_bytes(const PfsArena *arena)
-{
-	return PFS_ALIGN_UP(arena->sizes.statement_stack * sizeof(uint16_t), PFS_CACHE_LINE);
-}
-
 /* Slots of the stack come first, those of the ring behind them. */
 static inline PfsStatementRecord *
 pfs_journal_records(const PfsArena *arena, PfsThread *thread)
 {
-	return PFS_AT(thread, arena->thread_journal_offset + pfs_journal_open_bytes(arena), PfsStatementRecord);
+	return PFS_AT(thread, arena->thread_journal_offset, PfsStatementRecord);
 }
 
 /* Slot of the record with this number. */
@@ -68,8 +56,7 @@ pfs_journal_texts(const PfsArena *arena, PfsThread *thread)
 static inline size_t
 pfs_journal_bytes(const PfsArena *arena)
 {
-	return pfs_journal_open_bytes(arena) + pfs_journal_slots(arena) * sizeof(PfsStatementRecord) +
-		arena->journal_texts;
+	return pfs_journal_slots(arena) * sizeof(PfsStatementRecord) + arena->journal_texts;
 }
 
 /* The record with this number: some record in any case. */

@@ -47,8 +47,7 @@ take_over_journal(PfsSession *session)
 	session->has_journal = false;
 	session->records = pfs_journal_records(arena, thread);
 	session->ring = session->records + pfs_journal_slot(arena, 0);
-	session->open_slots = pfs_journal_open(arena, thread);
-	session->ring_mask = arena->journal_ring - 1;
+	session->ring_mask = (uint16_t) (arena->journal_ring - 1);
 	session->text_fresh = arena->journal_texts - arena->journal_text_share;
 	memset(session->statements_long.known, 0, sizeof(session->statements_long.known));
 	if (!pfs_thread_has_statements(arena, thread))
@@ -193,7 +192,18 @@ pfs_statement_promise(PfsSession *session)
 {
 	if (session->promised_statement == 0)
 		session->promised_statement = pfs_statement_next_id(session);
+	session->promised = true;
 	return session->promised_statement;
+}
+
+uint64_t
+pfs_statement_take_promised(PfsSession *session, uint64_t *number)
+{
+	uint64_t	promised = *number;
+
+	*number = 0;
+	session->promised = session->promised_event != 0 || session->promised_statement != 0;
+	return promised;
 }
 
 /*
@@ -214,7 +224,7 @@ pfs_statement_leave_ring(PfsSession *session)
 	pfs_record_copy_behind(own, from);
 	pfs_store_release(&own->event_id, from->event_id);
 	if (statement->recorded)
-		pfs_store_release(&session->open_slots[statement->place], (uint16_t) statement->place);
+		pfs_store_release(&session->thread->open[statement->place], (uint16_t) statement->place);
 }
 
 /* It ends while it is not there: the one that is makes way. */
@@ -539,7 +549,7 @@ PFS_HOT void
 pfs_statement_publish(PfsSession *session, PfsStatement *statement)
 {
 	if (statement->recorded)
-		pfs_statement_publish_here(session, (uint32_t) statement->place, statement->record);
+		pfs_statement_publish_here(session, statement->place, statement->record);
 }
 
 bool

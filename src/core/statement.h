@@ -24,7 +24,6 @@
 #include "core/timer.h"
 
 #define PFS_OPEN_STATEMENTS 512
-#define PFS_STACK_MAX 256
 
 /* What one statement waited for, nested ones included. */
 #define PFS_WAIT_TOTALS 16
@@ -72,6 +71,7 @@ typedef struct PfsStatement
 			uint8_t		host_broken:1;	/* an error broke off a run; host_broken_rows are of it */
 			uint8_t		host_brief:3;	/* what its plan asks of relations: PfsBrief, ... */
 			uint8_t		host_at_once:1; /* who has started its query ends it before anything else: it never rests */
+			uint8_t		host_alone:1;	/* no command is answered when it is complete */
 			uint8_t		host_hops;	/* ... and how many nodes are above its scan */
 		};
 		uint64_t	facts;		/* all of these */
@@ -90,8 +90,8 @@ _Static_assert(offsetof(PfsStatement, spent) == PFS_CACHE_LINE &&
 
 typedef struct PfsTransaction
 {
-	uint64_t	event_id;		/* 0 = none is open that makes a row */
 	PfsTransactionRecord *event;	/* in the thread's slot, or the session's own */
+	uint64_t	event_id;		/* 0 = none is open that makes a row */
 	bool		open;
 	bool		recorded;
 } PfsTransaction;
@@ -188,10 +188,10 @@ typedef struct PfsRowsHot
 {
 	uint64_t	changes;		/* arena's; 0 = nothing is known */
 	struct PfsWaitCell *cell;	/* by event name; NULL = they are not wanted */
-	uint64_t	what;			/* of the rows of waits, see pfs_wait_row_what */
 	uint32_t	reset;			/* arena->reset_now */
 	bool		timed;			/* as far as their event's name decides */
 	bool		shown;			/* each event makes a row */
+	uint64_t	what;			/* of the rows of waits, see pfs_wait_row_what */
 } PfsRowsHot;
 
 typedef enum PfsAnswerUse
@@ -209,14 +209,15 @@ typedef enum PfsPhase
 	PFS_PHASE_REST				/* what is waited for now is for no statement */
 } PfsPhase;
 
-/* Each statement touches the first three lines.  Who attaches it to another thread sets "decided" and "newest" to nothing. */
+/*
+ * Each statement touches the first three lines: what others ask for stands behind them, but for two words.  Who attaches it
+ * to another thread sets "decided" and "newest" to nothing.
+ */
 typedef struct PfsSession
 {
 	PFS_ALIGNED PfsArena *arena;
 	PfsThread  *thread;			/* NULL = not attached: nothing is recorded */
 	uint64_t	decided;		/* arena->changes for which these are right; 0 = for none */
-	uint32_t	wants;			/* PFS_GATE_* */
-	uint32_t	flags;			/* PFS_RECORD_* of the statements that start now */
 	PfsStatement *running;		/* innermost statement on stage */
 	PfsStatement *top;			/* the host's: top-level statement while none is running, or NULL */
 	PfsStatement *newest;		/* of the open ones */
@@ -224,11 +225,8 @@ typedef struct PfsSession
 	uint64_t	plain;			/* arena->changes for which a statement may begin in the plain way, see statement_hot.h; 0 = not */
 
 	uint64_t	key;			/* a template that has it is good, see pfs_session_advance */
-	PfsStatement *free;			/* with a place in the stack; not the first one while none is open */
-	PfsStatementRecord *records;	/* of the journal, with order and open as there */
+	PfsStatementRecord *records;	/* of the journal */
 	PfsStatementRecord *ring;	/* those of the ring */
-	uint16_t   *open_slots;
-	uint64_t	oldest_text;	/* no text of an open statement stands before this position; none may be referred to */
 	PfsClaim	statement_ids;
 	union
 	{
@@ -237,28 +235,33 @@ typedef struct PfsSession
 			bool		extended;	/* the host's: messages of the extended protocol were answered since ReadyForQuery */
 			bool		busy;	/* inside a recording function */
 			uint8_t		phase;	/* PfsPhase: the host's */
-			uint8_t		nothing;
+			bool		promised;	/* the next top-level statement has a number already */
 		};
 		uint32_t	stands;		/* all of these, see pfs_session_works */
 	};
+	uint32_t	role;			/* the present one: the host's, for statements that start */
+	uint16_t	ring_mask;		/* of its slots */
 	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
 	bool		times_cpu;		/* statements' processor time is taken */
+	uint32_t	wants;			/* PFS_GATE_* */
+	uint32_t	flags;			/* PFS_RECORD_* of the statements that start now */
 
-	PfsRef		schema;			/* name of the present one, and ... */
-	uint32_t	role;			/* ... the present role: the host's, for statements that start */
-	uint32_t	ring_mask;		/* of its slots */
+	PfsRowsHot	rows;
+	PfsTransaction transaction;
+	PfsWaitTotals waits;		/* of no statement yet: the next top-level one gets them */
+
+	PfsTransactionRows transaction_rows;
+	uint64_t	promised_event;	/* event id of the next top-level statement; 0 = none */
+	uint64_t	promised_statement; /* and its statement id; 0 = none */
+	PfsStatement *free;			/* with a place in the stack; not the first one while none is open */
+	uint64_t	oldest_text;	/* no text of an open statement stands before this position; none may be referred to */
+	PfsRef		schema;			/* name of the present one: the host's */
 	bool		shows;			/* statements make rows */
 	bool		has_journal;	/* with at least one place in the stack */
 	bool		may_be_plain;	/* the host's: it has nothing against it */
 	uint32_t	text_fresh;		/* a text that stands so far back, in bytes, may be an open statement's; see oldest_text */
 	uint64_t	slots_of;		/* thread id that the journal belongs to */
-	uint64_t	promised_event; /* event id of the next top-level statement; 0 = none */
-	uint64_t	promised_statement; /* and its statement id; 0 = none */
-	PfsTransaction transaction;
-	PfsTransactionRows transaction_rows;
-	PfsWaitTotals waits;		/* of no statement yet: the next top-level one gets them */
 
-	PfsRowsHot	rows;
 	PfsWaitHot	hot[PFS_WAITS_HOT];
 	PfsStatement *free_unplaced;	/* free, without a place in the stack */
 	uint64_t	summed_text;	/* where texts went when records were last summed */
@@ -270,6 +273,8 @@ typedef struct PfsSession
 	PfsTransactionRecord own_transaction;	/* of one that makes no row */
 	PfsStatement statement[PFS_OPEN_STATEMENTS];
 } PfsSession;
+
+_Static_assert(offsetof(PfsSession, waits) + offsetof(PfsWaitTotals, last) <= 3 * PFS_CACHE_LINE, "three lines");
 
 /* Is a command of the client's worked on that came by the extended protocol, and nothing recorded just now? */
 static inline bool
@@ -284,7 +289,18 @@ pfs_session_works(const PfsSession *session)
 
 _Static_assert(offsetof(PfsSession, busy) == offsetof(PfsSession, extended) + 1 &&
 			   offsetof(PfsSession, phase) == offsetof(PfsSession, extended) + 2 &&
-			   offsetof(PfsSession, nothing) == offsetof(PfsSession, extended) + 3, "in this order");
+			   offsetof(PfsSession, promised) == offsetof(PfsSession, extended) + 3, "in this order");
+
+/* From now on it rests: what is waited for is the client's next command.  Nothing is recorded just now. */
+static inline void
+pfs_session_rest(PfsSession *session)
+{
+	const uint8_t parts[] = {false, false, PFS_PHASE_REST, false};
+
+	if (pfs_unlikely(session->promised))
+		session->promised_event = session->promised_statement = 0;
+	memcpy(&session->stands, parts, sizeof(session->stands));
+}
 
 /* Visits the open statements, the newest first; the body may close the one it looks at. */
 #define PFS_EACH_OPEN(session, visited) \

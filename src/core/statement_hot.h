@@ -13,6 +13,7 @@
 
 /* statement.c: what is rare. */
 extern void pfs_statement_claim_ids(PfsSession *session);
+extern PFS_COLD uint64_t pfs_statement_take_promised(PfsSession *session, uint64_t *number);
 extern PfsStatement *pfs_statement_take_any(PfsSession *session, bool silent);
 extern void pfs_statement_leave_ring(PfsSession *session);
 extern void pfs_statement_copy_to_ring(PfsSession *session, const PfsStatement *statement);
@@ -41,12 +42,9 @@ pfs_statement_next_id(PfsSession *session)
 static inline uint64_t
 pfs_statement_take_id(PfsSession *session, bool top, bool plain)
 {
-	uint64_t	id = top ? session->promised_statement : 0;
-
-	if (pfs_likely(id == 0))
-		return plain ? session->statement_ids.next++ : pfs_statement_next_id(session);
-	session->promised_statement = 0;
-	return id;
+	if (top && pfs_unlikely(session->promised) && session->promised_statement != 0)
+		return pfs_statement_take_promised(session, &session->promised_statement);
+	return plain ? session->statement_ids.next++ : pfs_statement_next_id(session);
 }
 
 /* Gives the statement its event id.  The number is the first to be written: see pfs_journal_read_open. */
@@ -57,11 +55,8 @@ pfs_statement_begin_event(PfsSession *session, bool recorded, const PfsStatement
 
 	if (pfs_likely(recorded))
 	{
-		if (parent == NULL && pfs_unlikely(session->promised_event != 0))
-		{
-			id = session->promised_event;
-			session->promised_event = 0;
-		}
+		if (parent == NULL && pfs_unlikely(session->promised) && session->promised_event != 0)
+			id = pfs_statement_take_promised(session, &session->promised_event);
 		else
 			id = pfs_next_number(&session->thread->event_id);
 	}
@@ -194,9 +189,9 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 
 /* Shows the statement in events_statements_current. */
 static inline void
-pfs_statement_publish_here(PfsSession *session, uint32_t place, const PfsStatementRecord *record)
+pfs_statement_publish_here(PfsSession *session, int32_t place, const PfsStatementRecord *record)
 {
-	pfs_store_release(&session->open_slots[place], (uint16_t) (record - session->records));
+	pfs_store_release(&session->thread->open[place], (uint16_t) (record - session->records));
 }
 
 /* Its text stands there already; it is fresh. */
@@ -231,7 +226,7 @@ static inline void
 pfs_statement_hide(PfsSession *session, const PfsStatement *statement)
 {
 	if (pfs_likely(statement->place >= 0))
-		pfs_store(&session->open_slots[statement->place], PFS_NO_SLOT);
+		pfs_store(&session->thread->open[statement->place], PFS_NO_SLOT);
 }
 
 /*

@@ -70,6 +70,7 @@ typedef struct PfsParty
 	PfsAggregate aggregate;		/* variable length, last */
 } PfsParty;
 
+#define PFS_STACK_MAX 256		/* open statements of one thread that have rows */
 #define PFS_DIGEST_CACHE 256	/* digest cells of one thread */
 #define PFS_DIGEST_WAIT_CACHE 128	/* cells of (digest, wait) of one thread */
 #define PFS_OBJECT_CACHE 64		/* cells of files, and of tables, of one thread */
@@ -117,8 +118,8 @@ typedef struct PfsTimedAnswers
 
 typedef struct PfsThread
 {
-	PfsSeq		seq;			/* odd while the owner records: anything below, busy */
 	uint32_t	owner;			/* pid; 0 = free */
+	uint32_t	database_id;
 	uint64_t	thread_id;		/* never reused; 0 = free */
 	/* of its waits, which change nothing else of the thread but event_id */
 	uint64_t	waits_ended;	/* history ring head */
@@ -131,7 +132,6 @@ typedef struct PfsThread
 	uint64_t	parent_thread_id;
 	PfsTicks	attached_at;
 	PfsRef		database;
-	uint32_t	database_id;
 	uint32_t	class;			/* thread class */
 	uint32_t	account_row;	/* + 1; 0 = none */
 	int32_t		encoding;		/* host's number of the texts' encoding */
@@ -143,16 +143,18 @@ typedef struct PfsThread
 	PfsRef		schema;			/* present one of the session: keeps its name, see names.h */
 	char		program[64];	/* application name */
 
-	/* the head of its journal, see journal.h */
+	/* each statement writes this line; it begins with the head of the journal, see journal.h */
 	PFS_ALIGNED uint64_t event_id;	/* last one given out */
 	uint64_t	ended;			/* statements; the number of the last record */
 	uint64_t	summed;			/* records up to this one are in the cells */
-	uint64_t	summing;		/* up to this one they may be, if the owner was killed */
-	uint64_t	text_next;		/* where the next text goes */
 	uint64_t	state_since;
 	uint32_t	state;			/* PfsThreadState */
 	uint32_t	answered[PFS_ANSWERS];	/* not in the cells of their classes yet, see pfs_answer */
+	PfsSeq		seq;			/* odd while the owner records: anything of the thread, busy */
+	uint16_t	open[PFS_STACK_MAX];	/* slots of open statements, by place; most have the first, which is on this line */
 
+	uint64_t	summing;		/* up to this one records may be summed, if the owner was killed */
+	uint64_t	text_next;		/* where the next text goes */
 	uint32_t	answered_epoch; /* reset counter when they began ... */
 	uint32_t	answered_scope; /* ... PfsScope for which they count */
 
@@ -173,6 +175,9 @@ typedef struct PfsThread
 	PfsTimedAnswers timed_answers;	/* with those of "answered" */
 	PfsSocket	socket;
 } PfsThread;
+
+_Static_assert(offsetof(PfsThread, event_id) % PFS_CACHE_LINE == 0 &&
+			   offsetof(PfsThread, open) < offsetof(PfsThread, event_id) + PFS_CACHE_LINE, "one line, with the first of them");
 
 /* Statement class that an answer counts for. */
 static inline uint32_t

@@ -14,7 +14,7 @@
 #include <cpuid.h>
 #endif
 
-PFS_HOT_DATA PfsTimer pfs_timer = {
+PFS_HOT_LINE(waiting) __attribute__((aligned(8))) PfsTimer pfs_timer = {
 	.kind = PFS_TIMER_NANOSECOND,
 	.frequency = UINT64_C(1000000000),
 	.ps_per_tick_q32 = UINT64_C(1000) << 32,

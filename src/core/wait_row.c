@@ -45,6 +45,7 @@ pfs_wait_row_promised(PfsSession *session)
 	{
 		if (session->promised_event == 0)
 			session->promised_event = pfs_next_number(&session->thread->event_id);
+		session->promised = true;
 		return (PfsWaitNesting) {session->promised_event, PFS_NESTING_STATEMENT};
 	}
 	return (PfsWaitNesting) {transaction, transaction != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE};

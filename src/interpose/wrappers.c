@@ -63,7 +63,7 @@ static struct
 	.observer = &nobody
 };
 
-PFS_HOT_DATA PfsAwaited pfs_awaited = {0};
+PFS_HOT_LINE(waiting) PfsAwaited pfs_awaited = {0};
 
 PFS_ALIGNED void *pfs_call_real[PFS_CALLS];
 

@@ -43,11 +43,11 @@ PFS_HOT_DATA bool pfs_pg_has_client = false;
 static Portal no_portal = NULL;
 
 static ClientAuthentication_hook_type prev_ClientAuthentication_hook = NULL;
+static fmgr_hook_type prev_fmgr_hook = NULL;
 
 /* Owner: this process; of the last attach attempt, so that a child does not inherit the answer. */
 static int	refused_pid = 0;
 
-PFS_HOT_DATA const char *pfs_pg_schema_path = NULL;
 static PFS_HOT_DATA const char *program_seen = NULL;
 
 static void
@@ -256,7 +256,7 @@ refresh_program(void)
 static void
 forget_schema(Datum arg, int cacheid, uint32 hashvalue)
 {
-	pfs_pg_schema_path = NULL;
+	pfs_pg_server.schema_path = NULL;
 }
 
 static void
@@ -268,6 +268,7 @@ register_invalidation(void)
 		return;
 	CacheRegisterSyscacheCallback(NAMESPACEOID, forget_schema, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, forget_schema, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, forget_schema, (Datum) 0);
 	registered_pid = MyProcPid;
 }
 
@@ -305,7 +306,7 @@ refresh_identity(void)
 	if (path->schemas != NIL)
 		name = get_namespace_name(linitial_oid(path->schemas));
 	pfs_session.schema = hold_schema(name);
-	pfs_pg_schema_path = namespace_search_path;
+	pfs_pg_server.schema_path = namespace_search_path;
 	list_free(path->schemas);
 	pfree(path);
 	if (name != NULL)
@@ -333,6 +334,19 @@ pfs_pg_clip(const char *text, size_t length, size_t limit)
 														   (int) limit);
 }
 
+/*
+ * A function with a setting of its own ends.  If that was the search path its value is given back, and the next one may
+ * stand at the same address.
+ */
+static void
+pfs_hook_fmgr(FmgrHookEventType event, FmgrInfo *flinfo, Datum *private)
+{
+	if (event == FHET_ABORT || (event == FHET_END && pfs_pg_server.schema_path != *pfs_pg_server.search_path))
+		pfs_pg_server.schema_path = NULL;
+	if (prev_fmgr_hook)
+		prev_fmgr_hook(event, flinfo, private);
+}
+
 static void
 pfs_hook_ClientAuthentication(Port *port, int status)
 {
@@ -354,6 +368,8 @@ pfs_pg_backend_install(void)
 			.transaction_id = GetTopFullTransactionIdIfAny,.query_text = &debug_query_string,
 			.exiting = &proc_exit_inprogress
 	};
+	prev_fmgr_hook = fmgr_hook;
+	fmgr_hook = pfs_hook_fmgr;
 	prev_ClientAuthentication_hook = ClientAuthentication_hook;
 	ClientAuthentication_hook = pfs_hook_ClientAuthentication;
 	pfs_host_isolation_name = isolation_name;

@@ -34,7 +34,6 @@ typedef struct PfsPgSource
 typedef struct PfsPgCommand
 {
 	PfsTicks	ended;			/* when the last top-level statement did so; 0 = none yet */
-	bool		block;			/* in a transaction block that the client has begun; a pipeline may be one to the server */
 
 	/* of one command: forgotten at once */
 	PfsTicks	came;			/* when it came; 0 = not known ... */
@@ -43,6 +42,8 @@ typedef struct PfsPgCommand
 	bool		waits;			/* between Bind and Execute the server waits for its client */
 	bool		analysed;		/* pfs_pg_analysed is what has not begun yet */
 	bool		chains;			/* the block is to be ended, and another one begun */
+
+	bool		block;			/* in a transaction block that the client has begun; a pipeline may be one to the server */
 } PfsPgCommand;						/* and pfs_session.extended, of one command, too */
 
 extern PfsPgCommand pfs_pg_command;
@@ -205,8 +206,7 @@ static inline void
 pfs_pg_command_ready(void)
 {
 	memset((char *) &pfs_pg_command + offsetof(PfsPgCommand, came), 0,
-		   sizeof(PfsPgCommand) - offsetof(PfsPgCommand, came));
-	pfs_session.extended = false;
+		   offsetof(PfsPgCommand, block) - offsetof(PfsPgCommand, came));
 }
 
 #endif							/* PFS_PG_COMMAND_H */

@@ -34,6 +34,13 @@ static char caught_message[PFS_MESSAGE_LENGTH + 1];
 /* For copies of errors inside subtransactions; made at attach, so that no error path allocates it. */
 static MemoryContext message_context = NULL;
 
+/*
+ * What is being reported to the client: the server's own text, of which the client is sent a conversion to its encoding.
+ * Good until that is sent; another's hook may keep it from being sent, so at most until its transaction is aborted.
+ */
+static const char *reported_message = NULL;
+static int	reported_sqlstate = 0;
+
 /* --- what ends statements --- */
 
 /* A statement that never came as far as a hook: bad syntax, aborted transaction block. */
@@ -135,7 +142,11 @@ pfs_pg_error_message(const char *body, size_t length, bool is_notice)
 	const char *severity = message_field(body, length, 'V');
 	const char *code = message_field(body, length, 'C');
 	const char *message = message_field(body, length, 'M');
+	const char *reported = reported_message;
+	int			sqlstate;
 
+	if (!is_notice)
+		reported_message = NULL;
 	if (severity == NULL || code == NULL || strlen(code) != 5)
 		return;
 	if (is_notice)
@@ -144,7 +155,8 @@ pfs_pg_error_message(const char *body, size_t length, bool is_notice)
 			count_warning();
 		return;
 	}
-	raise_error(MAKE_SQLSTATE(code[0], code[1], code[2], code[3], code[4]), message);
+	sqlstate = MAKE_SQLSTATE(code[0], code[1], code[2], code[3], code[4]);
+	raise_error(sqlstate, reported != NULL && reported_sqlstate == sqlstate ? reported : message);
 }
 
 /* Never allocates, never reports: an error in here would call it again. */
@@ -152,6 +164,11 @@ static void
 pfs_hook_emit_log(ErrorData *edata)
 {
 	pfs_pg_protocol_back();
+	if (edata->elevel >= ERROR)
+	{
+		reported_message = edata->output_to_client && pfs_pg_protocol_stands() ? edata->message : NULL;
+		reported_sqlstate = edata->sqlerrcode;
+	}
 	if (pfs_session.thread != NULL && !edata->output_to_client)
 	{
 		if (edata->elevel == WARNING)
@@ -161,6 +178,12 @@ pfs_hook_emit_log(ErrorData *edata)
 	}
 	if (prev_emit_log_hook)
 		prev_emit_log_hook(edata);
+}
+
+void
+pfs_pg_error_over(void)
+{
+	reported_message = NULL;
 }
 
 /* --- what a handler may catch --- */
@@ -176,7 +199,7 @@ is_error_code(int sqlstate)
 
 /*
  * Text of the error being raised.  Copying allocates; an error about lack of memory is left alone.
- * False: it is only a notice that carries an error code.
+ * False: it is only a notice or a warning, whatever its code.
  */
 static bool
 copy_message(int sqlstate)
@@ -223,7 +246,8 @@ guard_callback(void *arg)
 	int			sqlstate = geterrcode();
 
 	pfs_pg_protocol_back();		/* it is going to be sent, maybe */
-	if (!is_error_code(sqlstate))
+	/* notices have no code; an error may be given that of a warning */
+	if (sqlstate == ERRCODE_SUCCESSFUL_COMPLETION || (!is_error_code(sqlstate) && !copy_message(sqlstate)))
 		return;
 	store_broken_rows();
 	pfs_relations_failed();

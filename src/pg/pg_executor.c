@@ -143,7 +143,7 @@ attach_only(QueryDesc *queryDesc)
 static PFS_COLD void
 end_unattached(PfsStatement *statement)
 {
-	if (statement->record->level > 0 || !pfs_pg_has_client)
+	if (pfs_pg_ends_with_query(statement))
 		pfs_pg_executed(statement);
 }
 
@@ -168,6 +168,9 @@ attach(QueryDesc *queryDesc, const PlannedStmt *plan, PfsStatement *statement)
 
 	if (pfs_unlikely(queryDesc->planstate->plan != plan->planTree))
 		statement->host_brief = PFS_BRIEF_NOT;	/* another's hook has put another plan there */
+	/* that of a function which the client calls, or the server itself: at login, at a commit */
+	if (pfs_unlikely(*pfs_pg_server.portal == NULL))
+		statement->host_alone = true;
 
 	if (pfs_unlikely(query == NULL))
 		end_unattached(statement);

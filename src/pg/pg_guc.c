@@ -6,6 +6,7 @@
 
 #include "pg/pg_guc.h"
 
+#include "core/thread.h"
 #include "core/timer.h"
 #include "miscadmin.h"
 #include "pg/pg_arena.h"

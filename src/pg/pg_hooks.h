@@ -43,17 +43,21 @@ extern bool pfs_pg_ready;		/* hooks of this process are attached, and its leader
 extern bool pfs_pg_attach(void);
 extern bool pfs_pg_attach_in_call(void);
 
-/* All that hooks look at while nothing is wanted: one line of memory. */
+/* All that hooks look at while nothing is wanted, and whom they call: one line of memory. */
 typedef struct PfsPgEntry
 {
 	PFS_ALIGNED const uint32 *gate; /* the arena's; says "all" as long as this process has no thread */
 	uint32		queries;		/* that are attached, see pg_query.h */
+	bool		protocol_is_out;	/* the server does without our methods until something is wanted again */
 	ExecutorStart_hook_type ExecutorStart;	/* what comes after us */
 	ExecutorRun_hook_type ExecutorRun;
 	ExecutorFinish_hook_type ExecutorFinish;
 	ExecutorEnd_hook_type ExecutorEnd;
 	ProcessUtility_hook_type ProcessUtility;
+	int			(*putmessage) (char type, const char *body, size_t length);	/* of the methods that ours stand for */
 } PfsPgEntry;
+
+StaticAssertDecl(sizeof(PfsPgEntry) == PFS_CACHE_LINE, "one line");
 
 extern PfsPgEntry pfs_pg_entry;
 
@@ -92,13 +96,10 @@ extern bool pfs_pg_has_client;
 /* Schema and role of the session for statements that begin now: as cheap as can be while they stay. */
 extern void pfs_pg_refresh_identity(void);
 
-/* What the schema was taken from; NULL = to be asked for. */
-extern const char *pfs_pg_schema_path;
-
 static inline bool
 pfs_pg_identity_changed(void)
 {
-	return pfs_pg_schema_path != *pfs_pg_server.search_path || pfs_pg_server.user() != pfs_session.role;
+	return pfs_pg_server.schema_path != *pfs_pg_server.search_path || pfs_pg_server.user() != pfs_session.role;
 }
 
 /* The program's name, once a transaction. */
@@ -176,6 +177,9 @@ pfs_pg_error_unguard(const ErrorContextCallback *guard)
 
 /* An ErrorResponse or NoticeResponse goes to the client. */
 extern void pfs_pg_error_message(const char *body, size_t length, bool is_notice);
+
+/* Its transaction or subtransaction is aborted: it was reported by now, or never will be. */
+extern void pfs_pg_error_over(void);
 
 /* The error that an exception handler has just caught; false if none was seen. */
 extern bool pfs_pg_take_caught(int *sqlstate, const char **message);

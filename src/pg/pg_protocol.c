@@ -18,8 +18,6 @@
 #include "pg/pg_statement_hot.h"
 
 PQcommMethods pfs_pg_our_methods;
-PFS_HOT_DATA bool pfs_pg_protocol_is_out = false;
-static PFS_HOT_DATA int (*server_putmessage) (char type, const char *body, size_t length) = NULL;
 
 /* Bits of the gate that say that something is wanted of a session. */
 #define EVERY_CLASS (PFS_PG_QUERY_CLASSES | PFS_GATE_ANY | PFS_GATE_CALLS)
@@ -80,7 +78,7 @@ put_complete_otherwise(char type, const char *body, size_t length)
 	note_command();
 	now = pfs_pg_command_answered('C');
 	command_complete(pfs_session.extended, now);
-	return server_putmessage(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
 }
 
 /* Of an Execute whose answer is timed. */
@@ -90,7 +88,7 @@ put_complete_timed(char type, const char *body, size_t length)
 	PfsTicks	now = pfs_pg_answer_timed_near(PFS_PG_ANSWER_EXECUTE);
 
 	command_complete(true, now);
-	return server_putmessage(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
 }
 
 static AS_IT_IS int
@@ -102,14 +100,14 @@ put_complete_any(char type, const char *body, size_t length)
 		return pfs_pg_answer_is_near() ? put_complete_timed(type, body, length)
 			: put_complete_otherwise(type, body, length);
 	command_complete(true, 0);
-	return server_putmessage(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
 }
 
 static AS_IT_IS int
 put_complete_summing(char type, const char *body, size_t length)
 {
 	pfs_statement_sum(&pfs_session);
-	return server_putmessage(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
 }
 
 /* It was executed in the plain way: its statement ends, or waits for its commit. */
@@ -120,7 +118,7 @@ put_complete_plain(char type, const char *body, size_t length, PfsSession *sessi
 		pfs_pg_complete_plain(statement, now);
 	else if (pfs_pg_end_plain(session, statement, now, true, true))
 		return put_complete_summing(type, body, length);
-	return server_putmessage(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
 }
 
 /* The same of one whose answer is timed. */
@@ -185,13 +183,13 @@ go_out(void)
 	PqCommMethods = pfs_pg_server.protocol;
 	if (pfs_pg_wait_is_told && pfs_pg_is_off(EVERY_CLASS))
 		pfs_pg_executor_out();
-	pfs_pg_protocol_is_out = true;
+	pfs_pg_entry.protocol_is_out = true;
 }
 
 static PFS_COLD void
 come_back(void)
 {
-	pfs_pg_protocol_is_out = false;
+	pfs_pg_entry.protocol_is_out = false;
 	pfs_pg_protocol_back();
 }
 
@@ -207,7 +205,7 @@ static void
 switched(PfsSession *session)
 {
 	pfs_pg_wait_switched();
-	if (pfs_unlikely(pfs_pg_protocol_is_out) && (session->wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0)
+	if (pfs_unlikely(pfs_pg_entry.protocol_is_out) && (session->wants & (PFS_GATE_ANY | PFS_GATE_CALLS)) != 0)
 		come_back();
 	gate_renewed();
 }
@@ -237,7 +235,7 @@ put_ready_at_last(char type, const char *body, size_t length)
 		if (pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS))
 			switched(&pfs_session); /* a signal handler has met it before we were out */
 	}
-	return server_putmessage(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
 }
 
 /* The last one has ended, and it is time to sum. */
@@ -265,7 +263,7 @@ put_ready_committed(char type, const char *body, size_t length)
 	if (pfs_unlikely(now <= pfs_pg_command.came))
 		return put_ready_at_last(type, body, length);
 	begin_idle(session, body, length, now);
-	return server_putmessage(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
 }
 
 /* The answer to a simple query, which is counted now, and most often timed. */
@@ -281,7 +279,7 @@ put_ready_queried(char type, const char *body, size_t length)
 		(void) pfs_pg_answer_timed_near(PFS_PG_ANSWER_QUERY);
 	}
 	begin_idle(session, body, length, pfs_pg_command.ended);
-	return server_putmessage(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
 }
 
 /* Nearly always all statements have ended by CommandComplete, and nothing is left to be done. */
@@ -299,7 +297,7 @@ put_ready(char type, const char *body, size_t length)
 	if (pfs_unlikely(pfs_pg_command_is_query()))
 		return put_ready_queried(type, body, length);
 	begin_idle(session, body, length, now);
-	return server_putmessage(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
 }
 
 static PFS_COLD AS_IT_IS int
@@ -331,7 +329,7 @@ put_other(char type, const char *body, size_t length)
 		default:
 			break;
 	}
-	return server_putmessage(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
 }
 
 /* An answer that is timed, and does nothing else. */
@@ -339,7 +337,7 @@ static PFS_COLD int
 put_timed_otherwise(char type, const char *body, size_t length, PfsPgAnswer answer)
 {
 	(void) pfs_pg_answer_timed(answer);
-	return server_putmessage(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
 }
 
 static pg_attribute_always_inline int
@@ -348,7 +346,7 @@ put_timed(char type, const char *body, size_t length, PfsPgAnswer answer)
 	if (!pfs_pg_answer_is_near())
 		return put_timed_otherwise(type, body, length, answer);
 	(void) pfs_pg_answer_timed_near(answer);
-	return server_putmessage(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
 }
 
 static AS_IT_IS int
@@ -389,7 +387,7 @@ pfs_putmessage(char type, const char *body, size_t length)
 	}
 	else if (type != 'D' && type != 'd')	/* DataRow, CopyData */
 		return put_other(type, body, length);
-	return server_putmessage(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
 }
 
 void
@@ -399,10 +397,10 @@ pfs_pg_protocol_attach(void)
 		return;
 	pfs_host_switched = switched;
 	pfs_host_gate_renewed = gate_renewed;
-	pfs_pg_protocol_is_out = false;
+	pfs_pg_entry.protocol_is_out = false;
 	pfs_pg_server.protocol = PqCommMethods;
 	pfs_pg_our_methods = *pfs_pg_server.protocol;
-	server_putmessage = pfs_pg_server.protocol->putmessage;
+	pfs_pg_entry.putmessage = pfs_pg_server.protocol->putmessage;
 	pfs_pg_our_methods.putmessage = pfs_putmessage;
 	PqCommMethods = &pfs_pg_our_methods;
 }

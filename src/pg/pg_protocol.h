@@ -5,13 +5,10 @@
 #ifndef PFS_PG_PROTOCOL_H
 #define PFS_PG_PROTOCOL_H
 
-#include "core/base.h"
+#include "pg/pg_hooks.h"
 #include "pg/pg_server.h"
 
 extern PQcommMethods pfs_pg_our_methods;
-
-/* Our table was taken out, because nothing is wanted. */
-extern bool pfs_pg_protocol_is_out;
 
 /* Does our table stand where the server takes it from? */
 static inline bool
@@ -50,7 +47,7 @@ static inline void
 pfs_pg_protocol_back(void)
 {
 	if (pfs_pg_server.protocol != NULL && *pfs_pg_server.methods == pfs_pg_server.protocol &&
-		!pfs_pg_protocol_is_out)
+		!pfs_pg_entry.protocol_is_out)
 		*pfs_pg_server.methods = &pfs_pg_our_methods;
 }
 

@@ -23,9 +23,10 @@ typedef struct PfsPgServer
 	int64	   *temporary_blocks;	/* pgBufferUsage.temp_blks_written */
 	Oid			(*user) (void); /* GetUserId */
 	struct PortalData **portal; /* ActivePortal; of a process without a client nobody's */
+	const char *schema_path;	/* what the present schema was taken from; NULL = to be asked for.  By pg_backend.c */
+
 	bool	   *read_only;		/* XactReadOnly */
 	int		   *isolation;		/* XactIsoLevel */
-
 	bool		(*in_block) (void); /* IsTransactionBlock */
 	char	  **program;		/* application_name */
 	bool		(*in_transaction) (void);	/* IsTransactionState */
@@ -34,7 +35,7 @@ typedef struct PfsPgServer
 	bool	   *exiting;		/* proc_exit_inprogress */
 } PfsPgServer;
 
-/* Written when the library is loaded, by pfs_pg_backend_install; inherited by fork. */
+/* Written when the library is loaded, by pfs_pg_backend_install; inherited by fork.  The first line is read by each statement. */
 extern PfsPgServer pfs_pg_server;
 
 #endif							/* PFS_PG_SERVER_H */

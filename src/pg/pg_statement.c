@@ -388,7 +388,7 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	pfs_pg_usage_start(statement);
 	if (kind != PLAIN_COMMAND)
 		store_shape(record, template);
-	pfs_statement_publish_here(session, nested ? (uint32) statement->place : 0, record);
+	pfs_statement_publish_here(session, nested ? statement->place : 0, record);
 	if (nested)
 		return statement;
 	pfs_statement_take_waits(session, statement);
@@ -585,8 +585,7 @@ pfs_pg_end_orphan(PfsStatement *statement)
 PFS_HOT void
 pfs_pg_executed(PfsStatement *statement)
 {
-	if (statement->record->level > 0 || !pfs_pg_has_client || statement != pfs_session.top ||
-		statement->host_state == PFS_PG_SUSPENDED)
+	if (pfs_pg_ends_with_query(statement) || statement != pfs_session.top || statement->host_state == PFS_PG_SUSPENDED)
 		pfs_pg_end(statement, end_of(statement), 0, NULL);
 	else if (statement->host_state < PFS_PG_EXECUTED)
 		statement->host_state = PFS_PG_EXECUTED;

@@ -117,6 +117,13 @@ pfs_pg_is_still(const PfsStatement *statement, uint64 statement_id)
 	return statement->in_use && statement->record->statement_id == statement_id;
 }
 
+/* Nobody is told when it is complete: it ends with its query or command. */
+static inline bool
+pfs_pg_ends_with_query(const PfsStatement *statement)
+{
+	return statement->record->level > 0 || !pfs_pg_has_client || statement->host_alone;
+}
+
 /* Its query or command is through: it ends, or waits for its client. */
 extern void pfs_pg_executed(PfsStatement *statement);
 

@@ -29,6 +29,22 @@ shares_its_text(const Node *query)
 	return utility == NULL || !IsA(utility, ExecuteStmt);
 }
 
+/* ALTER TABLE may be used for it, too: only foreign tables and their columns have such options. */
+static bool
+alters_foreign_table(const AlterTableStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->cmds)
+	{
+		AlterTableType type = ((const AlterTableCmd *) lfirst(cell))->subtype;
+
+		if (type == AT_GenericOptions || type == AT_AlterColumnGenericOptions)
+			return true;
+	}
+	return stmt->objtype == OBJECT_FOREIGN_TABLE;
+}
+
 uint32
 pfs_pg_text_flags(const Node *utility)
 {
@@ -51,8 +67,7 @@ pfs_pg_text_flags(const Node *utility)
 		case T_AlterSubscriptionStmt:
 			return PFS_PG_SECRET | PFS_PG_SECRET_MESSAGE;
 		case T_AlterTableStmt:
-			return ((const AlterTableStmt *) utility)->objtype == OBJECT_FOREIGN_TABLE
-				? PFS_PG_SECRET | PFS_PG_SECRET_MESSAGE : 0;
+			return alters_foreign_table((const AlterTableStmt *) utility) ? PFS_PG_SECRET | PFS_PG_SECRET_MESSAGE : 0;
 		case T_VariableSetStmt:
 			{
 				/* keys for functions are passed in settings of one's own */

@@ -60,14 +60,15 @@ id_from_digest(const char *source, int location, int length)
 uint64
 pfs_pg_utility_id(const char *source, int location, int length, uint64 server_id)
 {
-	uint64		hash = hash_text(source, location, length);
-	CachedId   *cached = &id_cache[pfs_hash64(hash) & (ID_CACHE - 1)];
-	bool		enabled = server_id != 0 || IsQueryIdEnabled();
+	uint64		hash;
+	CachedId   *cached;
 
+	if (server_id == 0 && !IsQueryIdEnabled())
+		return 0;
+	hash = hash_text(source, location, length);
+	cached = &id_cache[pfs_hash64(hash) & (ID_CACHE - 1)];
 	if (cached->text_hash == hash)
 		return cached->id;
-	if (!enabled)
-		return 0;
 	if (server_id == 0 || !PFS_PG_UTILITY_IDS_IGNORE_LITERALS)
 		server_id = id_from_digest(source, location, length);
 	*cached = (CachedId) {hash, server_id};
@@ -162,6 +163,7 @@ begin_and_enter(PlannedStmt *pstmt, const char *text)
 	if (statement == NULL)
 		return NULL;
 	pfs_pg_usage_start(statement);
+	statement->host_alone = *pfs_pg_server.portal == NULL;
 	pfs_pg_enter(statement);
 	return statement;
 }

@@ -34,22 +34,26 @@
 /* A wait that may last over several calls. */
 typedef struct LongWait
 {
-	PfsWait		wait;
 	PfsTicks	last;			/* end of its latest call; 0 = not timed */
 	bool		open;
+	PfsWait		wait;
 } LongWait;
 
 /* Owner: this process. */
 static const uint32_t no_event = 0;
 
+/* What is looked at with each call on the client's socket that is observed: one line of memory, by most. */
 static PFS_HOT_DATA struct
 {
 	PFS_ALIGNED uint64_t *counted;		/* its thread's counters of calls, NULL until there is room for them */
 	const volatile uint32_t *event;	/* while it has a thread: where the server stores the code of what it waits for */
-}			calls = {.event = &no_event};
-static PfsWait call_wait;		/* its wait, if it is an event of its own */
+	LongWait	idle;
+}			calls = {
+	.event = &no_event,
+	.idle = {.wait = {.operation = PFS_OPERATION_IDLE,.object = {.type = PFS_WAIT_OBJECT_SOCKET}}}
+};
+static PfsWait call_wait;		/* the wait of a call, if it is an event of its own */
 static LongWait lock_wait;
-static LongWait idle_wait = {.wait = {.operation = PFS_OPERATION_IDLE,.object = {.type = PFS_WAIT_OBJECT_SOCKET}}};
 static LongWait lwlock_wait;
 static bool missed_files = false;	/* something was opened or closed unseen */
 
@@ -66,7 +70,7 @@ static struct
 static int	put_off_count = 0;
 
 /* Unsettled is it if one of these is left, or lock_wait is open. */
-PFS_HOT_DATA PfsPgWaiting pfs_pg_waiting = {.idle_begins = {.waits = true}};
+PFS_HOT_LINE(waiting) PFS_ALIGNED PfsPgWaiting pfs_pg_waiting = {.idle_begins = {.waits = true}};
 
 #define NO_CLIENT (-2)			/* no call has this descriptor: -1 is none */
 
@@ -196,14 +200,14 @@ begin_idle(void)
 {
 	const PfsWaitHot *hot;
 
-	if (pfs_unlikely(idle_wait.open))
+	if (pfs_unlikely(calls.idle.open))
 		return true;
 	hot = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE);
 	if (pfs_unlikely(!hot->enabled))
 		return false;
-	pfs_wait_begin_hot(&pfs_session, &idle_wait.wait, hot, 0);
-	idle_wait.last = idle_wait.wait.start;
-	idle_wait.open = true;
+	pfs_wait_begin_hot(&pfs_session, &calls.idle.wait, hot, 0);
+	calls.idle.last = calls.idle.wait.start;
+	calls.idle.open = true;
 	return true;
 }
 
@@ -537,7 +541,7 @@ end_other(const PfsCall *call, int64_t result)
 			end_lock();
 	}
 	else if (meaning == MEANS_IDLE)
-		touch_long(&idle_wait);
+		touch_long(&calls.idle);
 	else if ((call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
 		note_file(call, result);
 }
@@ -575,12 +579,12 @@ pfs_pg_wait_command(void)
 
 	begin_command();
 	if (pfs_pg_command.came == 0)
-		pfs_pg_command.came = pfs_pg_command.since = idle_wait.open ? idle_wait.last : 0;
+		pfs_pg_command.came = pfs_pg_command.since = calls.idle.open ? calls.idle.last : 0;
 	if (noted)
 		pfs_wait_add(&pfs_session, PFS_PG_WAIT_IDLE, pfs_pg_waiting.idle_from == 0 ? 0
 					 : pfs_pg_command.came > pfs_pg_waiting.idle_from ? pfs_pg_command.came - pfs_pg_waiting.idle_from : 1);
-	else if (idle_wait.open)
-		end_long(&idle_wait);
+	else if (calls.idle.open)
+		end_long(&calls.idle);
 	if (pfs_session.thread != NULL)
 		pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE,
 						  pfs_pg_command.came != 0 ? pfs_pg_command.came : pfs_now());
@@ -590,9 +594,8 @@ pfs_pg_wait_command(void)
 PFS_HOT void
 pfs_pg_wait_idle(PfsTicks now)
 {
-	pfs_session.promised_event = pfs_session.promised_statement = 0;
+	pfs_session_rest(&pfs_session);
 	pfs_pg_waiting.call = NULL;
-	pfs_session.phase = PFS_PHASE_REST;
 	pfs_pg_waiting.idle_from = now & pfs_pg_waiting.idle_timed;
 	pfs_awaited = pfs_pg_waiting.idle_begins;
 }
@@ -648,7 +651,7 @@ received(void)
 
 	if (pfs_unlikely(!pfs_pg_is_idle() || pfs_session.running != NULL ||
 					 pfs_load_acquire(&pfs_session.arena->changes) != pfs_session.decided ||
-					 (noted ? pfs_pg_waiting.idle_cell == NULL : idle_wait.open) ||
+					 (noted ? pfs_pg_waiting.idle_cell == NULL : calls.idle.open) ||
 					 !pfs_now_is_near() || (now = pfs_now()) <= pfs_pg_waiting.idle_from))
 	{
 		received_otherwise();
@@ -695,10 +698,10 @@ end_client_otherwise(PfsIoPart io, PfsSocketCall call, int64_t result)
 static pg_attribute_always_inline bool
 end_idle(PfsTicks now)
 {
-	if (pfs_unlikely(!idle_wait.open || client.idle == NULL || !pfs_pg_is_idle() ||
-					 !pfs_wait_end_idle(&pfs_session, &idle_wait.wait, &client, idle_wait.last)))
+	if (pfs_unlikely(!calls.idle.open || client.idle == NULL || !pfs_pg_is_idle() ||
+					 !pfs_wait_end_idle(&pfs_session, &calls.idle.wait, &client, calls.idle.last)))
 		return false;
-	idle_wait.open = false;
+	calls.idle.open = false;
 	pfs_pg_command.waits = false;
 	begin_command_at(now);
 	return true;
@@ -770,13 +773,13 @@ client_wait(int set, struct epoll_event *events, int room, int timeout)
 		return CALL(pfs_call_observed, epoll_wait) (set, events, room, timeout);
 	take_up();
 	pfs_add(&calls.counted[PFS_CALL_epoll_wait], 1);
-	if (!idle_wait.open)		/* else it is another call of the same idle time */
+	if (!calls.idle.open)		/* else it is another call of the same idle time */
 	{
-		pfs_wait_begin_idle(&pfs_session, &idle_wait.wait, &client);
-		idle_wait.open = true;
+		pfs_wait_begin_idle(&pfs_session, &calls.idle.wait, &client);
+		calls.idle.open = true;
 	}
 	result = CALL(pfs_call_real, epoll_wait) (set, events, room, timeout);
-	touch_long(&idle_wait);
+	touch_long(&calls.idle);
 	pfs_pg_waiting.call = NULL;
 	return result;
 }
@@ -797,7 +800,7 @@ pfs_pg_wait_attach(void)
 	forget_client();
 	calls.counted = NULL;
 	pfs_awaited = (PfsAwaited) {0};
-	lock_wait.open = idle_wait.open = lwlock_wait.open = false;
+	lock_wait.open = calls.idle.open = lwlock_wait.open = false;
 	put_off_count = 0;
 	pfs_pg_waiting.unsettled = false;
 	pfs_pg_fd_forget_all();

@@ -32,10 +32,10 @@ extern void pfs_pg_register_waits(PfsArena *arena);
 /* Number of the wait with this code of the server; registers one that is new.  UINT32_MAX: none. */
 extern uint32 pfs_pg_wait_of_code(uint32 code);
 
-/* What is looked at when a command was answered, and when the next one comes: one line of memory. */
+/* What is looked at when a command was answered, and when the next one comes: one line of memory with pfs_awaited and the kind of timer. */
 typedef struct PfsPgWaiting
 {
-	PFS_ALIGNED uint32 nameless;	/* code of an event of an extension whose name could not be asked for yet; 0 = none */
+	uint32		nameless;		/* code of an event of an extension whose name could not be asked for yet; 0 = none */
 	bool		unsettled;		/* something was put off, see pfs_pg_wait_settle */
 	const void *call;			/* in the frame of the observed call under way; NULL = none is */
 

@@ -175,6 +175,8 @@ committed(void)
 static PFS_COLD void
 other_event(XactEvent event)
 {
+	if (event == XACT_EVENT_ABORT)
+		pfs_pg_error_over();
 	if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
 		after_end(event);
 	else if (event == XACT_EVENT_PRE_PREPARE)
@@ -226,7 +228,10 @@ pfs_subxact_callback(SubXactEvent event, SubTransactionId mySubid, SubTransactio
 	}
 	pfs_dropped_subtransaction(event);
 	if (event == SUBXACT_EVENT_ABORT_SUB)
+	{
+		pfs_pg_error_over();
 		pfs_relations_forget(level);
+	}
 }
 
 void

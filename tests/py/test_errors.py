@@ -102,6 +102,33 @@ def test_handled_and_raised_again(w: Watched) -> None:
     }
 
 
+def test_error_with_the_state_of_a_warning(w: Watched) -> None:
+    """RAISE may give an error any state: it counts all the same, and so does what it broke off."""
+    w.conn.execute(
+        "CREATE FUNCTION pg_temp.fails(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN "
+        "IF n = 3 THEN RAISE EXCEPTION 'odd' USING errcode = '02000'; END IF; RETURN n; END $$"
+    )
+    w.conn.execute("CREATE TEMP TABLE odd AS SELECT generate_series(1, 9) AS n")
+    assert w.event("SELECT sum(pg_temp.fails(n)) FROM odd").rows_examined == 3
+    _, nested = w.run(
+        "DO $$ BEGIN PERFORM sum(pg_temp.fails(n)) FROM odd; "
+        "EXCEPTION WHEN OTHERS THEN NULL; END $$"
+    )
+    assert (nested.rows_examined, nested.errors) == (3, 1)
+    assert (nested.returned_sqlstate, nested.message_text) == ("02000", "odd")
+    assert counts(w.observer, "thread", f"thread_id = {w.thread_id}") == {None: (1, 1)}
+
+
+def test_warnings_are_no_errors(w: Watched) -> None:
+    """Whatever state they have, in a handler's block or not."""
+    w.conn.execute(
+        "DO $$ BEGIN RAISE WARNING 'a'; RAISE NOTICE 'b' USING errcode = '22012'; "
+        "BEGIN RAISE WARNING 'c'; RAISE WARNING 'd' USING errcode = '22012'; RAISE NOTICE 'e'; "
+        "EXCEPTION WHEN OTHERS THEN NULL; END; END $$"
+    )
+    assert counts(w.observer, "thread", f"thread_id = {w.thread_id}") == {}
+
+
 def test_error_in_an_expression_is_handled(w: Watched) -> None:
     """PL/pgSQL evaluates simple expressions without the executor: seen all the same."""
     w.conn.execute(

@@ -50,12 +50,11 @@ LARGE = {
 
 @pytest.fixture(scope="module")
 def watched(pg_config: str) -> Iterator[Cluster]:
-    """A server under valgrind, everything on."""
+    """A server under valgrind, everything on; no JIT: of 400 scans it takes minutes there."""
     if not shutil.which("valgrind"):
         pytest.skip("valgrind is not installed")
-    with Cluster(
-        pg_config, preload=["performance_schema"], conf={"fsync": False}, under=VALGRIND
-    ) as server:
+    conf = {"fsync": False, "jit": False}
+    with Cluster(pg_config, preload=["performance_schema"], conf=conf, under=VALGRIND) as server:
         server.psql(f"CREATE EXTENSION performance_schema; {TABLES}{PARTITIONS}", timeout_s=120)
         yield server
 

@@ -114,7 +114,9 @@ def test_each_table(w: Watched, name: str, twin: bool) -> None:
 @pytest.fixture(scope="module")
 def quiet(pg_config: str) -> Iterator[tuple[Waiter, Any]]:
     """A session that is the only one recorded, waits of all kinds included, and a blocker."""
-    server = open_cluster(pg_config, extension=True, preload=True, autovacuum=False)
+    # the alarm of a lock wait outlives it and wakes the session: a wait on its socket, uncalled for
+    alarm = {"deadlock_timeout": "1h"}
+    server = open_cluster(pg_config, extension=True, preload=True, autovacuum=False, **alarm)
     with server.connect() as observer, server.connect() as blocker, Waiter(server, observer) as w:
         observer.execute("CREATE TABLE target (i integer)")
         observer.execute("CREATE INDEX target_i ON target (i)")

@@ -96,6 +96,14 @@ KINDS = {
         "ALTER FOREIGN TABLE sec_foreign OPTIONS (program 'curl -u {s}')",
         "ALTER FOREIGN TABLE sec_foreign OPTIONS (DROP program)",
     ),
+    "alter table, a foreign one": Kind(
+        "ALTER TABLE sec_foreign OPTIONS (program 'curl -u {s}')",
+        "ALTER FOREIGN TABLE sec_foreign OPTIONS (DROP program)",
+    ),
+    "alter table, a foreign one's column": Kind(
+        "ALTER TABLE sec_foreign ALTER a OPTIONS (key '{s}')",
+        "ALTER FOREIGN TABLE sec_foreign ALTER a OPTIONS (DROP key)",
+    ),
     "create subscription": Kind(
         "CREATE SUBSCRIPTION sec_new CONNECTION 'host=/nowhere password={s}' PUBLICATION p "
         "WITH (connect = false)",

@@ -303,6 +303,22 @@ def test_query_ids_off(new_cluster: New, connect: New) -> None:
     assert found[0].count_star >= 5
 
 
+def test_query_ids_switched_off(new_cluster: New, connect: New) -> None:
+    """Commands whose id is known from before go to the catch-all row, too."""
+    conn = connect(new_cluster())
+    conn.execute("BEGIN; ROLLBACK")
+    conn.execute("SET compute_query_id = off")
+    conn.execute("BEGIN; ROLLBACK")
+    found = rows(
+        conn,
+        "SELECT digest, queryid FROM performance_schema.events_statements_history "
+        "WHERE thread_id = performance_schema.ps_current_thread_id() "
+        "AND sql_text IN ('BEGIN', 'ROLLBACK') ORDER BY event_id",
+    )
+    assert [row.digest is None for row in found] == [False, False, True, True]
+    assert [row.queryid is None for row in found] == [False, False, True, True]
+
+
 def test_query_ids_auto(new_cluster: New, connect: New) -> None:
     """compute_query_id = auto, the server's default, is switched on by the library."""
     conn = connect(new_cluster(compute_query_id="auto"))

@@ -271,6 +271,50 @@ def test_function_call(raw: Speaker, observer: Any, server: Any) -> None:
     assert books.only("SELECT 1").nesting_event_level == 0
 
 
+@pytest.mark.parametrize("block", [False, True])
+def test_statements_of_a_called_function(
+    raw: Speaker, observer: Any, server: Any, block: bool
+) -> None:
+    """They stand side by side: the next one is not nested in the first, whose time ends with it."""
+    server.psql(
+        "CREATE OR REPLACE FUNCTION steps(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN "
+        "PERFORM 1; SET LOCAL work_mem = '1MB'; PERFORM pg_sleep(0.05); RETURN n; END $$"
+    )
+    oid = int(server.psql("SELECT 'steps'::regproc::oid::int8"))
+    if block:
+        raw.query("BEGIN")
+    with Books(observer, raw) as books:
+        for _ in range(3):  # the last ones of cached plans
+            raw.call_function(oid, "3")
+    if block:
+        raw.query("COMMIT")
+    steps = ["SELECT 1", "SET LOCAL work_mem = '1MB'", "SELECT pg_sleep(0.05)"]
+    assert [event.sql_text for event in books.top] == 3 * steps
+    for first, setting, sleep in zip(books.top[::3], books.top[1::3], books.top[2::3], strict=True):
+        assert first.timer_wait + setting.timer_wait < sleep.timer_wait
+        assert first.timer_end <= setting.timer_start
+        assert setting.timer_end <= sleep.timer_start
+
+
+def test_statements_at_login(new_cluster: Callable[..., Any], connect: Any) -> None:
+    """Those of a login trigger, likewise."""
+    server = new_cluster()
+    if server.version() < 17:
+        pytest.skip("login triggers came with 17")
+    server.psql(
+        "CREATE FUNCTION greets() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "PERFORM 1; PERFORM 2; END $$;"
+        "CREATE EVENT TRIGGER greets ON login EXECUTE FUNCTION greets()"
+    )
+    conn = connect(server)
+    found = rows(
+        conn,
+        "SELECT sql_text, nesting_event_level FROM performance_schema.events_statements_history "
+        "WHERE thread_id = performance_schema.ps_current_thread_id() ORDER BY event_id",
+    )
+    assert [tuple(row) for row in found] == [("SELECT 1", 0), ("SELECT 2", 0)]
+
+
 def test_empty_query(raw: Speaker, observer: Any) -> None:
     """Nothing to execute: messages count, there is no statement."""
     with Books(observer, raw) as books:

@@ -179,6 +179,45 @@ def test_current_schema_appears(w: Watched) -> None:
     assert w.event("SELECT 1").current_schema_name == "public"
 
 
+@pytest.mark.parametrize("ends", ["RETURN x;", "RAISE EXCEPTION 'away';"])
+def test_current_schema_in_functions(w: Watched, ends: str) -> None:
+    """Functions with search paths of their own, one after the other: paths of the same length."""
+    w.conn.execute("CREATE SCHEMA IF NOT EXISTS own_a; CREATE SCHEMA IF NOT EXISTS own_b")
+    for name in "ab":
+        w.conn.execute(
+            f"CREATE FUNCTION pg_temp.in_{name}() RETURNS int LANGUAGE plpgsql "
+            f"SET search_path = own_{name} AS $$ DECLARE x int; BEGIN "
+            f"EXECUTE 'SELECT 1 AS in_{name}' INTO x; {ends} END $$"
+        )
+    if "RAISE" in ends:
+        call = "BEGIN RETURN pg_temp.in_{0}(); EXCEPTION WHEN OTHERS THEN RETURN 0; END"
+        for name in "ab":
+            w.conn.execute(
+                f"CREATE FUNCTION pg_temp.try_{name}() RETURNS int LANGUAGE plpgsql AS $$ "
+                f"{call.format(name)} $$"
+            )
+    prefix = "try" if "RAISE" in ends else "in"
+    events = w.run(f"SELECT pg_temp.{prefix}_a(), pg_temp.{prefix}_b(), pg_temp.{prefix}_a()")
+    assert [e.current_schema_name for e in events if "AS in_" in e.sql_text] == [
+        "own_a", "own_b", "own_a",
+    ]  # fmt: skip
+
+
+def test_current_schema_of_a_member(w: Watched, server: Any) -> None:
+    """A role that comes to be a member of another one may use that one's schemas at once."""
+    admin = w.observer
+    admin.execute("CREATE ROLE schema_group; CREATE ROLE schema_member LOGIN")
+    admin.execute("CREATE SCHEMA of_group; GRANT USAGE ON SCHEMA of_group TO schema_group")
+    with Watched(server, admin, user="schema_member") as member:
+        member.conn.execute("SET search_path = of_group, public")
+        assert member.event("SELECT 1").current_schema_name == "public"
+        admin.execute("GRANT schema_group TO schema_member")
+        member.conn.execute("SELECT 1")  # which learns of it while it begins
+        [shown] = member.conn.execute("SELECT current_schema()").fetchone()
+        assert member.event("SELECT 1").current_schema_name == shown
+    admin.execute("DROP SCHEMA of_group; DROP ROLE schema_member, schema_group")
+
+
 @pytest.mark.parametrize(
     "sql",
     [
@@ -395,6 +434,16 @@ def test_message_is_cut(w: Watched) -> None:
     assert event.message_text == "ä" * 64
 
 
+@pytest.mark.parametrize("encoding", ["LATIN1", "WIN1252", "EUC_JP"])
+def test_message_for_a_client_of_another_encoding(w: Watched, encoding: str) -> None:
+    """MESSAGE_TEXT is what the server says, in its encoding, not what the client is sent."""
+    letters = "ソ表" if encoding == "EUC_JP" else "äé"
+    w.conn.execute(f"SET client_encoding = '{encoding}'")
+    event = w.event(f"SELECT (n || '{letters}')::int FROM (VALUES ('')) v(n)")
+    assert letters in event.sql_text
+    assert event.message_text == f'invalid input syntax for type integer: "{letters}"'
+
+
 def test_failure_in_a_function(w: Watched) -> None:
     """The nested statement and its caller both fail; the handled one fails alone."""
     w.conn.execute(
@@ -581,6 +630,39 @@ def test_cpu_time(w: Watched, observer: Any) -> None:
         sleep = w.event("SELECT pg_sleep(0.1)")
     assert 0.1 < event.cpu_time / event.timer_wait < 1.1
     assert sleep.cpu_time / sleep.timer_wait < 0.2
+
+
+BURNS_AT_COMMIT = """
+CREATE TABLE app.burns (a int);
+CREATE FUNCTION app.burn() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM count(*) FROM generate_series(1, 300000) i WHERE md5(i::text) <> '';
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER burns AFTER INSERT ON app.burns DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW EXECUTE FUNCTION app.burn()
+"""
+
+
+@pytest.mark.parametrize(
+    "params, threshold", [((), None), ((1,), None), ((1,), 0)], ids=["simple", "unnamed", "named"]
+)
+def test_cpu_time_of_a_commit(
+    w: Watched, observer: Any, params: Any, threshold: int | None
+) -> None:
+    """A statement on its own ends with its commit, and so does what the processor did for it."""
+    observer.execute(BURNS_AT_COMMIT)
+    w.conn.prepare_threshold = threshold
+    try:
+        with consumers(observer, events_statements_cpu=True):
+            for turn in range(4):
+                insert = f"INSERT INTO app.burns VALUES ({'%s' if params else '1'})"
+                events = w.run(insert, *params)
+                [event] = [e for e in events if e.event_name == "statement/sql/insert"]
+                assert 0.3 < event.cpu_time / event.timer_wait <= 1.0, turn
+    finally:
+        w.conn.prepare_threshold = None
+        observer.execute("DROP TABLE app.burns; DROP FUNCTION app.burn()")
 
 
 # --- time -----------------------------------------------------------------------------------------

@@ -554,6 +554,17 @@ def test_renamed(s: Session, conn: Any) -> None:
     assert our_io(conn, "tio2") == {}
 
 
+def test_new_name_that_is_rolled_back(cluster: Any, s: Session, conn: Any) -> None:
+    """Who meets a table first by a name that is rolled back: the next use tells the right one."""
+    s.run("CREATE TABLE t (a int)", "INSERT INTO t VALUES (1)")
+    with cluster.connect(options="-c search_path=tio") as other:
+        other.execute(
+            "BEGIN; ALTER TABLE t RENAME TO u; INSERT INTO u SELECT count(*) FROM u; ROLLBACK"
+        )
+        s.run("INSERT INTO t VALUES (1)")
+        assert {name for name, _ in our_io(conn, "tio")} == {"t"}
+
+
 @contextlib.contextmanager
 def rule(conn: Any, schema: str, name: str, enabled: str, timed: str = "YES") -> Iterator[None]:
     """A row of setup_objects for a while."""

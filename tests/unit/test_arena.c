@@ -88,7 +88,6 @@ wrong_inside_thread(const PfsArena *arena)
 	char *base = (char *) thread;
 	char *end_of_aggregates =
 		(char *) pfs_thread_aggregate(arena, thread, PFS_SCOPE_GLOBAL) + arena->aggregate_bytes;
-	char *journal = (char *) pfs_journal_open(arena, thread);
 	char *records = (char *) pfs_journal_records(arena, thread);
 	char *end = (char *) pfs_thread_transaction(arena, thread, 1 + s->transactions_history);
 	char *waits = (char *) pfs_thread_waits(arena, thread);
@@ -100,8 +99,7 @@ wrong_inside_thread(const PfsArena *arena)
 	wrong += end > waits;
 	wrong += (char *) (pfs_thread_waits(arena, thread) + pfs_thread_wait_slots(s)) >
 			 base + arena->lean_thread_bytes;
-	wrong += journal < base + arena->lean_thread_bytes;
-	wrong += (char *) (pfs_journal_open(arena, thread) + s->statement_stack) > records;
+	wrong += records < base + arena->lean_thread_bytes;
 	wrong += (uintptr_t) records % PFS_CACHE_LINE != 0;
 	wrong += pfs_journal_texts(arena, thread) + arena->journal_texts > base + arena->thread_bytes;
 	wrong += arena->journal_ring < s->statements_history + PFS_UNSUMMED + 1;

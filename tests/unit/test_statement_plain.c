@@ -77,7 +77,7 @@ static void
 hide_ended(const Side *side)
 {
 	if (side->session->newest == NULL)
-		pfs_journal_open(side->arena, side->session->thread)[0] = PFS_NO_SLOT;
+		side->session->thread->open[0] = PFS_NO_SLOT;
 }
 
 static bool
@@ -86,8 +86,9 @@ same_journals(const Side *a, const Side *b)
 	hide_ended(a);
 	hide_ended(b);
 	return a->arena->thread_journal_offset == b->arena->thread_journal_offset &&
-		   memcmp(pfs_journal_open(a->arena, a->session->thread),
-				  pfs_journal_open(b->arena, b->session->thread), pfs_journal_bytes(a->arena)) == 0;
+		   memcmp(a->session->thread->open, b->session->thread->open, sizeof(a->session->thread->open)) == 0 &&
+		   memcmp(pfs_journal_records(a->arena, a->session->thread),
+				  pfs_journal_records(b->arena, b->session->thread), pfs_journal_bytes(a->arena)) == 0;
 }
 
 static void

@@ -174,6 +174,9 @@ end_transaction(XactEvent event)
 			forget_drops(event == XACT_EVENT_COMMIT, false);
 		if (event == XACT_EVENT_COMMIT && OidIsValid(dropped_database))
 			pfs_table_forget(pfs_arena, dropped_database, 0);
+		/* what was met first meanwhile is shown by a name that it has not: all ask again */
+		if (renamed && event == XACT_EVENT_ABORT)
+			pfs_add_release(&pfs_arena->objects_changed, 1);
 	}
 	dropped_database = InvalidOid;
 	renamed = false;
