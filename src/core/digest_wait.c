@@ -4,6 +4,7 @@
  */
 #include "core/digest_wait.h"
 
+#include "core/patience.h"
 #include "core/rollup.h"
 #include "core/timer.h"
 
@@ -50,19 +51,16 @@ link_of(PfsArena *arena, PfsDigest *digest, uint32_t wait)
 	return NULL;
 }
 
-#define TRIES 2000
-
-/* Takes a link for writing; its epoch, or PFS_DIGEST_WAIT_TAKEN: somebody was preempted in it. */
+/* Takes a link for writing; its epoch, or PFS_DIGEST_WAIT_TAKEN: somebody stands still in it. */
 static uint32_t
-take(PfsDigestWait *link)
+take(PfsDigestWait *link, int *sleeps)
 {
-	for (int i = 0; i < TRIES; i++)
+	for (int tries = 0; pfs_try_take(tries, sleeps); tries++)
 	{
 		uint32_t	epoch = pfs_load_acquire(&link->epoch);
 
 		if (epoch != PFS_DIGEST_WAIT_TAKEN && pfs_cas32(&link->epoch, epoch, PFS_DIGEST_WAIT_TAKEN))
 			return epoch;
-		pfs_cpu_pause();
 	}
 	return PFS_DIGEST_WAIT_TAKEN;
 }
@@ -72,9 +70,10 @@ take(PfsDigestWait *link)
  * taken nobody can renew it, so old content only ever joins content that is as old.
  */
 static bool
-add_to_link(PfsArena *arena, const PfsCacheKind *kind, PfsDigestWait *link, const PfsCacheCell *cell)
+add_to_link(PfsArena *arena, const PfsCacheKind *kind, PfsDigestWait *link, const PfsCacheCell *cell,
+			int *sleeps)
 {
-	uint32_t	epoch = take(link);
+	uint32_t	epoch = take(link, sleeps);
 
 	if (epoch == PFS_DIGEST_WAIT_TAKEN)
 		return false;
@@ -101,7 +100,7 @@ fold(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, PfsCacheCell 
 	{
 		PfsDigestWait *link = link_of(arena, digest, (uint32_t) cell->key);
 
-		done = link != NULL && add_to_link(arena, kind, link, cell);
+		done = link != NULL && add_to_link(arena, kind, link, cell, sleeps);
 	}
 	pfs_digest_unpin(digest);
 	return done;

@@ -14,15 +14,10 @@
  */
 #include "core/object_internal.h"
 
-#include <errno.h>
-#include <sched.h>
-#include <time.h>
-
+#include "core/patience.h"
 #include "core/setup.h"
 
 #define CHAIN_MAX 512
-#define SPINS 300
-#define YIELDS 10				/* the holder may have lost its processor in the middle */
 #define FREE_ROWS_TRIED 8
 
 _Static_assert(PFS_LENGTH(((PfsArena *) 0)->object_rows) == PFS_MAPS, "arena.h knows the maps");
@@ -36,38 +31,13 @@ typedef struct Key
 
 /* --- locks --- */
 
-static bool
-spin_for(uint32_t *lock)
-{
-	for (int i = 0; i < SPINS; i++)
-	{
-		if (pfs_load(lock) == 0 && pfs_cas32(lock, 0, 1))
-			return true;
-		pfs_cpu_pause();
-	}
-	return false;
-}
-
 bool
 pfs_object_take(uint32_t *lock, int *sleeps)
 {
-	struct timespec millisecond = {0, 1000000};
-	int			keep_errno = errno;
-
-	for (int tries = 0; !spin_for(lock); tries++)
-	{
-		if (tries < YIELDS)
-			sched_yield();
-		else if (sleeps == NULL || *sleeps <= 0)
-			return false;
-		else
-		{
-			(*sleeps)--;
-			nanosleep(&millisecond, NULL);
-			errno = keep_errno;
-		}
-	}
-	return true;
+	for (int tries = 0; pfs_try_take(tries, sleeps); tries++)
+		if (pfs_load(lock) == 0 && pfs_cas32(lock, 0, 1))
+			return true;
+	return false;
 }
 
 /* --- keys --- */

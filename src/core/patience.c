@@ -1,6 +1,6 @@
 /*
  * patience.c
- *		How long a reader waits for a writer who stands in the middle of a change.
+ *		How long one waits for a writer who stands in the middle of a change.
  */
 #include "core/patience.h"
 
@@ -12,36 +12,48 @@
 #define YIELDS 64
 #define SLEEPS_OF_READ 50		/* of a millisecond */
 #define SLEEPS_OF_SCAN 200
+#define SPINS_OF_TAKE 300
+#define YIELDS_OF_TAKE 10		/* the holder may have lost its processor in the middle */
 
-static __thread int sleeps = SLEEPS_OF_SCAN;	/* in tests several threads read */
+static __thread int sleeps_of_scan = SLEEPS_OF_SCAN;	/* in tests several threads read */
 
 void
 pfs_patience_renew(void)
 {
-	sleeps = SLEEPS_OF_SCAN;
+	sleeps_of_scan = SLEEPS_OF_SCAN;
+}
+
+static bool
+try_again(int tries, int spins, int yields, int *sleeps)
+{
+	const struct timespec millisecond = {0, 1000000};
+	int			keep_errno = errno;
+
+	if (tries == 0)
+		return true;
+	if (tries < spins)
+		pfs_cpu_pause();
+	else if (tries < spins + yields)
+		sched_yield();
+	else if (sleeps == NULL || *sleeps <= 0)
+		return false;
+	else
+	{
+		(*sleeps)--;
+		nanosleep(&millisecond, NULL);
+	}
+	errno = keep_errno;
+	return true;
 }
 
 bool
 pfs_try_read(int tries)
 {
-	const struct timespec millisecond = {0, 1000000};
-	int			keep_errno = errno;
+	return tries < SPINS + YIELDS + SLEEPS_OF_READ && try_again(tries, SPINS, YIELDS, &sleeps_of_scan);
+}
 
-	if (tries < SPINS)
-	{
-		if (tries > 0)
-			pfs_cpu_pause();
-		return true;
-	}
-	if (tries < SPINS + YIELDS)
-	{
-		sched_yield();
-		return true;
-	}
-	if (tries >= SPINS + YIELDS + SLEEPS_OF_READ || sleeps <= 0)
-		return false;
-	sleeps--;
-	nanosleep(&millisecond, NULL);
-	errno = keep_errno;
-	return true;
+bool
+pfs_try_take(int tries, int *sleeps)
+{
+	return try_again(tries, SPINS_OF_TAKE, YIELDS_OF_TAKE, sleeps);
 }

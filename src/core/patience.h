@@ -1,6 +1,6 @@
 /*
  * patience.h
- *		How long a reader waits for a writer who stands in the middle of a change.
+ *		How long one waits for a writer who stands in the middle of a change.
  *
  * A change takes nanoseconds: who finds one going on for longer waits for a writer that has lost its processor, and
  * should not leave out what that has counted.  A writer may also be stopped, or dead: so patience ends.
@@ -15,6 +15,12 @@
  * Spins, then yields, then sleeps for milliseconds; those are limited for all that one scan reads.  Readers only.
  */
 extern bool pfs_try_read(int tries);
+
+/*
+ * Header of a loop that takes a shared row, when this is done: spins and yields, then sleeps for a millisecond as often
+ * as *sleeps says, which counts down; NULL: never.  False: give up.
+ */
+extern bool pfs_try_take(int tries, int *sleeps);
 
 /* The host's, when a scan begins. */
 extern void pfs_patience_renew(void);

@@ -8,6 +8,7 @@
 #include "core/digest_wait.h"
 
 #include <sched.h>
+#include <time.h>
 
 #define WAITS "events_waits_summary_by_digest"
 #define DIGESTS "events_statements_summary_by_digest"
@@ -250,6 +251,41 @@ test_busy_row(void)
 	is_u64(lost(arena), 1, "who cannot add to it does not wait for ever");
 	pfs_store(&link->epoch, epoch);
 	is_u64(counted(arena), 1, "what was there is");
+	fixture_free(arena);
+}
+
+static uint32_t *held;			/* released by the first sleep of who waits for it */
+static uint32_t held_epoch;
+
+int
+nanosleep(const struct timespec *time, struct timespec *rest)
+{
+	(void) time;
+	(void) rest;
+	if (held != NULL)
+		pfs_store(held, held_epoch);
+	return 0;
+}
+
+/* One that lost its processor while it added: who leaves waits for it rather than lose what he has. */
+static void
+test_row_busy_for_a_while(void)
+{
+	PfsArena *arena = fixture_arena(NULL);
+	PfsSession *first = fixture_attach(arena, 0, "ada", "h1");
+	PfsSession *second = fixture_attach(arena, 1, "bob", "h1");
+
+	statement_of(first, 1, 10);
+	statement_of(second, 1, 10);
+	fixture_detach(first);
+	held = &((PfsDigestWait *) pfs_pool_at(pfs_pool_of(arena), pfs_digest(arena, 2)->waits,
+										   sizeof(PfsDigestWait)))->epoch;
+	held_epoch = *held;
+	pfs_store(held, PFS_DIGEST_WAIT_TAKEN);
+	fixture_detach(second);
+	is_u64(counted(arena), 2, "the wait of who left is counted");
+	is_u64(lost(arena), 0, "and not lost");
+	held = NULL;
 	fixture_free(arena);
 }
 
@@ -603,6 +639,7 @@ main(void)
 	test_eviction();
 	test_full_pool();
 	test_busy_row();
+	test_row_busy_for_a_while();
 	test_truncate();
 	test_generations();
 	test_sums();
