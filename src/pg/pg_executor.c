@@ -33,7 +33,7 @@ static planner_hook_type prev_planner_hook = NULL;
  * What the client's statement is, is kept for an error before it begins.  The query id of a utility
  * statement is taken before the other hooks run: pg_stat_statements zeroes it.
  */
-static PFS_HOT void
+static PFS_HOT __attribute__((noinline)) void
 note_analysed(const char *text, const Query *query)
 {
 	PfsPgSource source = {
@@ -55,7 +55,7 @@ note_analysed(const char *text, const Query *query)
 	pfs_pg_command.analysed = true;
 }
 
-static void
+static PFS_HOT void
 pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate)
 {
 	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && pstate->p_sourcetext != NULL &&
