@@ -814,7 +814,7 @@ pfs_answers_sum(PfsArena *arena, PfsThread *thread)
 }
 
 void
-pfs_error_count(PfsSession *session, uint32_t error, bool handled, PfsTicks now)
+pfs_error_count(PfsSession *session, uint32_t error, PfsErrorEnd end, PfsTicks now)
 {
 	uint32_t	gate = pfs_load(&session->arena->gate);
 	PfsErrorCell *cell;
@@ -827,7 +827,9 @@ pfs_error_count(PfsSession *session, uint32_t error, bool handled, PfsTicks now)
 					PFS_FAMILY_ERRORS, pfs_error_cell_number(session->arena, error), sizeof(*cell));
 	if (cell != NULL)
 	{
-		pfs_add(handled ? &cell->stat.handled : &cell->stat.raised, 1);
+		pfs_add(end == PFS_ERROR_HANDLED ? &cell->stat.handled : &cell->stat.raised, 1);
+		if (end == PFS_ERROR_PASSED && pfs_load(&cell->stat.handled) != 0)	/* no TRUNCATE in between */
+			pfs_add(&cell->stat.handled, UINT64_MAX);
 		if (cell->stat.first_seen == 0)
 			pfs_store(&cell->stat.first_seen, now);
 		pfs_store(&cell->stat.last_seen, now);

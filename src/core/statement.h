@@ -563,8 +563,15 @@ extern void pfs_transaction_forget_parent(PfsSession *session, uint64_t event_id
 
 extern void pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks end);
 
-/* Counts an error: raised, or caught by a handler.  error: host's number below sizes.errors. */
-extern void pfs_error_count(PfsSession *session, uint32_t error, bool handled, PfsTicks now);
+typedef enum PfsErrorEnd
+{
+	PFS_ERROR_RAISED,			/* it ended the client's statement */
+	PFS_ERROR_HANDLED,
+	PFS_ERROR_PASSED			/* raised after all: it was counted as handled, and no handler fitted */
+} PfsErrorEnd;
+
+/* Counts an error.  error: host's number below sizes.errors. */
+extern void pfs_error_count(PfsSession *session, uint32_t error, PfsErrorEnd end, PfsTicks now);
 
 /*
  * What is known of a session only after it was authenticated, and what it may change: database (0 =

@@ -289,6 +289,14 @@ hold_schema(const char *name)
 	return ref;
 }
 
+/* Where an old temporary schema is taken over, no catalog changes and nobody is told. */
+static bool
+may_change_unseen(const PfsPgSearchPath *path)
+{
+	return strstr(namespace_search_path, "pg_temp") != NULL &&
+		(path->schemas == NIL || !isTempNamespace(linitial_oid(path->schemas)));
+}
+
 static pg_noinline void
 refresh_identity(void)
 {
@@ -306,7 +314,7 @@ refresh_identity(void)
 	if (path->schemas != NIL)
 		name = get_namespace_name(linitial_oid(path->schemas));
 	pfs_session.schema = hold_schema(name);
-	pfs_pg_server.schema_path = namespace_search_path;
+	pfs_pg_server.schema_path = may_change_unseen(path) ? NULL : namespace_search_path;
 	list_free(path->schemas);
 	pfree(path);
 	if (name != NULL)

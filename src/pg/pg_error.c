@@ -31,6 +31,17 @@ static int	caught_sqlstate = 0;
 static bool raised = false;
 static char caught_message[PFS_MESSAGE_LENGTH + 1];
 
+/*
+ * The error that was caught last, while it may go on: no handler fitted, or RAISE raises it again, of which the server
+ * tells nobody.  Then nothing has run meanwhile: the statement whose subtransaction was aborted is still the running one.
+ */
+static struct
+{
+	int			sqlstate;		/* 0: none */
+	const PfsStatement *in;
+	uint64		statement_id;
+}			passing;
+
 /* For copies of errors inside subtransactions; made at attach, so that no error path allocates it. */
 static MemoryContext message_context = NULL;
 
@@ -90,17 +101,26 @@ fail_statements(int sqlstate, const char *message)
 		record_unseen_statement(sqlstate, message);
 }
 
+static bool
+passes_on(void)
+{
+	return passing.sqlstate != 0 && pfs_session.running != NULL && pfs_session.running == passing.in &&
+		pfs_pg_is_still(passing.in, passing.statement_id);
+}
+
 /* Interrupts are held: what would raise an error of its own is left out, see pg_statement.c. */
 static void
 raise_error(int sqlstate, const char *message)
 {
-	caught_sqlstate = 0;
+	PfsErrorEnd end = passes_on() && passing.sqlstate == sqlstate ? PFS_ERROR_PASSED : PFS_ERROR_RAISED;
+
+	caught_sqlstate = passing.sqlstate = 0;
 	raised = false;
 	if (pfs_session.thread == NULL)
 		return;
 	HOLD_INTERRUPTS();
 	if (pfs_wants(&pfs_session, PFS_GATE_ERRORS))
-		pfs_error_count(&pfs_session, pfs_pg_error_number(sqlstate), false, pfs_now());
+		pfs_error_count(&pfs_session, pfs_pg_error_number(sqlstate), end, pfs_now());
 	fail_statements(sqlstate, message);
 	pfs_pg_command_forget_analysed();
 	RESUME_INTERRUPTS();
@@ -244,15 +264,18 @@ static void
 guard_callback(void *arg)
 {
 	int			sqlstate = geterrcode();
+	bool		may_be_caught = GetCurrentTransactionNestLevel() > 1;
 
 	pfs_pg_protocol_back();		/* it is going to be sent, maybe */
-	/* notices have no code; an error may be given that of a warning */
-	if (sqlstate == ERRCODE_SUCCESSFUL_COMPLETION || (!is_error_code(sqlstate) && !copy_message(sqlstate)))
+	if (sqlstate == ERRCODE_SUCCESSFUL_COMPLETION)
+		return;					/* a notice; other messages may be given any code */
+	if ((may_be_caught || !is_error_code(sqlstate)) && !copy_message(sqlstate))
 		return;
 	store_broken_rows();
 	pfs_relations_failed();
 	raised = true;
-	if (GetCurrentTransactionNestLevel() > 1 && copy_message(sqlstate))
+	passing.sqlstate = 0;
+	if (may_be_caught)
 		caught_sqlstate = sqlstate;
 }
 
@@ -265,11 +288,24 @@ pfs_pg_error_guard(ErrorContextCallback *guard)
 bool
 pfs_pg_take_caught(int *sqlstate, const char **message)
 {
-	*sqlstate = caught_sqlstate;
-	*message = caught_message[0] != '\0' ? caught_message : NULL;
+	bool		is_new = caught_sqlstate != 0;
+
+	if (is_new)
+		passing.sqlstate = caught_sqlstate;
+	else if (!passes_on())
+		passing.sqlstate = 0;
+	*sqlstate = passing.sqlstate;
+	*message = *sqlstate != 0 && caught_message[0] != '\0' ? caught_message : NULL;
 	caught_sqlstate = 0;
 	raised = false;
-	return *sqlstate != 0;
+	return is_new;
+}
+
+void
+pfs_pg_error_may_pass(void)
+{
+	passing.in = pfs_session.running;
+	passing.statement_id = passing.in != NULL ? passing.in->record->statement_id : 0;
 }
 
 bool

@@ -416,7 +416,7 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	if (pfs_likely(leave_call(stage.query, statement, &stage.guard, guarded)))
 	{
 		note_rows(statement, queryDesc);
-		if (pfs_unlikely(!pfs_pg_has_client || statement->record->level > 0) && count != 0 &&
+		if (pfs_unlikely(pfs_pg_ends_with_query(statement)) && count != 0 &&
 			!statement->host_at_once && queryDesc->estate->es_processed >= count)
 			pfs_pg_move(statement, PFS_PG_SUSPENDED, 0);	/* it is a cursor's */
 	}

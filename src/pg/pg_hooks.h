@@ -181,8 +181,14 @@ extern void pfs_pg_error_message(const char *body, size_t length, bool is_notice
 /* Its transaction or subtransaction is aborted: it was reported by now, or never will be. */
 extern void pfs_pg_error_over(void);
 
-/* The error that an exception handler has just caught; false if none was seen. */
+/*
+ * A subtransaction is aborted: the error that did it (0: none was seen), and its message or NULL.  False: it is none, or one
+ * that no handler inside fitted, which has been taken there already.
+ */
 extern bool pfs_pg_take_caught(int *sqlstate, const char **message);
+
+/* Its statements have ended: if the next error comes from the one that runs now, and none was raised, it is the same. */
+extern void pfs_pg_error_may_pass(void);
 
 /* Was an error raised that nobody has caught or reported yet? */
 extern bool pfs_pg_error_is_raised(void);

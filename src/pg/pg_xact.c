@@ -204,9 +204,10 @@ abort_statements(int level)
 	const char *message = NULL;
 
 	if (pfs_pg_take_caught(&sqlstate, &message) && pfs_wants(&pfs_session, PFS_GATE_ERRORS))
-		pfs_error_count(&pfs_session, pfs_pg_error_number(sqlstate), true, pfs_now());
+		pfs_error_count(&pfs_session, pfs_pg_error_number(sqlstate), PFS_ERROR_HANDLED, pfs_now());
 	pfs_pg_untied_aborted(level);
 	pfs_pg_forget_level(level, sqlstate, message);
+	pfs_pg_error_may_pass();
 	pfs_pg_routine_forget(level);
 }
 

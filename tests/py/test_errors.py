@@ -102,6 +102,50 @@ def test_handled_and_raised_again(w: Watched) -> None:
     }
 
 
+UNFIT = "BEGIN PERFORM 1 / n; EXCEPTION WHEN unique_violation THEN NULL; END;"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        UNFIT,
+        f"BEGIN {UNFIT} EXCEPTION WHEN check_violation THEN NULL; END;",
+        "BEGIN PERFORM 1 / n; EXCEPTION WHEN division_by_zero THEN RAISE; END;",
+    ],
+)
+def test_no_handler_fits(w: Watched, block: str) -> None:
+    """What leaves a block after all is raised, not handled, by whatever it passes."""
+    fail(w.conn, f"DO $$ DECLARE n int := 0; BEGIN {block} END $$")
+    mine = f"thread_id = {w.thread_id}"
+    assert counts(w.observer, "thread", mine) == {"22012": (1, 0)}
+    w.conn.execute(
+        f"CREATE FUNCTION pg_temp.unfit(n int) RETURNS int LANGUAGE plpgsql AS "
+        f"$$ BEGIN {block} RETURN 1; END $$"
+    )
+    caught = "EXCEPTION WHEN division_by_zero THEN NULL; END"
+    _, *nested = w.run(f"DO $$ BEGIN PERFORM pg_temp.unfit(0); {caught} $$")
+    assert counts(w.observer, "thread", mine) == {"22012": (1, 1)}
+    assert [(event.errors, event.returned_sqlstate) for event in nested] == [(1, "22012")] * 2
+    assert {event.message_text for event in nested} == {"division by zero"}
+    w.conn.execute(
+        f"DO $$ BEGIN FOR i IN 1 .. 5 LOOP BEGIN PERFORM pg_temp.unfit(0); {caught}; "
+        f"END LOOP; PERFORM 1; END $$"
+    )
+    fail(w.conn, "SELECT 1 / 0")
+    assert counts(w.observer, "thread", mine) == {"22012": (2, 6)}
+
+
+def test_an_error_of_the_commit_after_one_that_was_handled(w: Watched) -> None:
+    """Of the same kind, and raised by nothing that runs: both count."""
+    w.conn.execute("CREATE TEMP TABLE later (a int UNIQUE DEFERRABLE INITIALLY DEFERRED)")
+    fail(
+        w.conn,
+        "DO $$ BEGIN INSERT INTO later VALUES (1), (1); "
+        "BEGIN INSERT INTO err_t VALUES (1); EXCEPTION WHEN unique_violation THEN NULL; END; END $$",
+    )
+    assert counts(w.observer, "thread", f"thread_id = {w.thread_id}") == {"23505": (1, 1)}
+
+
 def test_error_with_the_state_of_a_warning(w: Watched) -> None:
     """RAISE may give an error any state: it counts all the same, and so does what it broke off."""
     w.conn.execute(

@@ -296,6 +296,22 @@ def test_statements_of_a_called_function(
         assert setting.timer_end <= sleep.timer_start
 
 
+def test_a_cursor_of_a_called_function_rests(raw: Speaker, observer: Any, server: Any) -> None:
+    """What happens between its fetches is not its time."""
+    server.psql(
+        "CREATE OR REPLACE FUNCTION fetches() RETURNS int LANGUAGE plpgsql AS $$ "
+        "DECLARE c CURSOR FOR SELECT a FROM n; r int; BEGIN OPEN c; FOR i IN 1 .. 4 LOOP "
+        "FETCH c INTO r; PERFORM pg_sleep(0.02); END LOOP; CLOSE c; RETURN r; END $$"
+    )
+    with Books(observer, raw) as books:
+        raw.call_function(int(server.psql("SELECT 'fetches'::regproc::oid::int8")))
+    cursor, *sleeps = books.top
+    assert cursor.sql_text == "SELECT a FROM n"
+    assert cursor.rows_sent == 4
+    assert [event.sql_text for event in sleeps] == ["SELECT pg_sleep(0.02)"] * 4
+    assert cursor.timer_wait < min(event.timer_wait for event in sleeps)
+
+
 def test_statements_at_login(new_cluster: Callable[..., Any], connect: Any) -> None:
     """Those of a login trigger, likewise."""
     server = new_cluster()

@@ -169,6 +169,23 @@ def test_current_schema(w: Watched) -> None:
     assert w.event("SELECT 1").current_schema_name is None
 
 
+def test_current_schema_is_temporary(server: Any, observer: Any) -> None:
+    """A temporary schema that an earlier session left is taken over: the catalog stays."""
+    earlier = [server.connect() for _ in range(5)]
+    for conn in earlier:
+        conn.execute("CREATE TEMP TABLE left_behind ()")
+    for conn in earlier:
+        conn.close()
+    with Watched(server, observer) as later:
+        later.conn.execute("SET search_path = pg_temp, public")
+        assert later.event("SELECT 1").current_schema_name == "public"
+        later.conn.execute("CREATE TEMP TABLE mine ()")
+        name = later.event("SELECT 1").current_schema_name
+        assert name == one(
+            later.conn, "SELECT relnamespace::regnamespace FROM pg_class WHERE relname = 'mine'"
+        )
+
+
 def test_current_schema_appears(w: Watched) -> None:
     """A schema that is created or dropped changes it, although the setting stays."""
     w.conn.execute("SET search_path = later, public")

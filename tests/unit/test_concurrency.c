@@ -64,7 +64,7 @@ one_round(Party *writer, PfsSession *session, uint64_t i)
 	pfs_statement_set(outer, PFS_COUNTER_ROWS_SENT, ROWS_SENT);
 	pfs_statement_close(session, outer, FIXTURE_START + WAIT);
 	pfs_transaction_close(session, PFS_TRANSACTION_COMMITTED, FIXTURE_START + WAIT);
-	pfs_error_count(session, (uint32_t) (i % FIXTURE_ERRORS), false, FIXTURE_START);
+	pfs_error_count(session, (uint32_t) (i % FIXTURE_ERRORS), PFS_ERROR_RAISED, FIXTURE_START);
 	pfs_statement_tally(session, 3, 0);
 	pfs_add(&writer->ended, 2);
 }
@@ -415,7 +415,7 @@ test_stopped_thread(void)
 	pfs_set_consumer(arena, PFS_CONSUMER_STATEMENTS_HISTORY_LONG, true);
 	timed_statement(session, 0, 1);
 	fixture_transaction(session, false, 1);
-	pfs_error_count(session, 0, false, 1);
+	pfs_error_count(session, 0, PFS_ERROR_RAISED, 1);
 	pfs_seq_write_begin(&session->thread->seq);
 	check_journal(arena, 1);
 	pfs_seq_write_end(&session->thread->seq);

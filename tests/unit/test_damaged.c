@@ -80,7 +80,7 @@ record(World *world, int i)
 	}
 	record_waits(session, i);
 	fixture_transaction(session, i == 1, 10);
-	pfs_error_count(session, (uint32_t) i, false, 10);
+	pfs_error_count(session, (uint32_t) i, PFS_ERROR_RAISED, 10);
 	pfs_statement_tally(session, 0, 0);
 	pfs_answer(session, (uint32_t) i % PFS_ANSWERS);
 }

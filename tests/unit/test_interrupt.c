@@ -127,7 +127,7 @@ tally(PfsSession *session)
 static void
 error(PfsSession *session)
 {
-	pfs_error_count(session, 1, false, 10);
+	pfs_error_count(session, 1, PFS_ERROR_RAISED, 10);
 }
 
 static void

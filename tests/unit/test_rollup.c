@@ -64,7 +64,7 @@ one_event(PfsSession *session, PfsFamily family, uint32_t number, PfsTicks wait)
 	else if (family == PFS_FAMILY_TRANSACTIONS)
 		fixture_transaction(session, number == 1, wait);
 	else if (family == PFS_FAMILY_ERRORS)
-		pfs_error_count(session, number, false, wait);
+		pfs_error_count(session, number, PFS_ERROR_RAISED, wait);
 	else if (family == PFS_FAMILY_WAITS)
 		fixture_wait(session, plain_waits[number], PFS_OPERATION_NONE, 0, 0, wait, -1);
 	else

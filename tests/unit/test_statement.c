@@ -475,7 +475,7 @@ test_busy(void)
 	p.session->busy = true;
 	pfs_statement_publish(p.session, statement);
 	pfs_statement_tally(p.session, 0, 5);
-	pfs_error_count(p.session, 0, false, 5);
+	pfs_error_count(p.session, 0, PFS_ERROR_RAISED, 5);
 	pfs_statement_close(p.session, statement, FIXTURE_START + 1);
 	is_u64(loss_of(p.arena, PFS_LOSS_LOCKER), 2, "a tally and an error are lost");
 	pfs_transaction_open(p.session, FIXTURE_START);

@@ -113,8 +113,8 @@ filled_arena(PfsSession **session)
 		for (uint32_t j = 0; j < 10; j++)
 			fixture_statement(session[i], j % FIXTURE_CLASSES, 1 + j % 3, 50 * j + i, NULL);
 		fixture_transaction(session[i], i == 1, 10);
-		pfs_error_count(session[i], i, false, 50);
-		pfs_error_count(session[i], FIXTURE_ERRORS - 1, true, 50);
+		pfs_error_count(session[i], i, PFS_ERROR_RAISED, 50);
+		pfs_error_count(session[i], FIXTURE_ERRORS - 1, PFS_ERROR_HANDLED, 50);
 		fixture_all_waits(session[i]);
 		session[i]->running = fixture_open(session[i], 0, 4, "outer");
 		fixture_open(session[i], 1, 4, "inner");

@@ -254,11 +254,11 @@ test_errors(void)
 	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
 	Rows *rows;
 
-	pfs_error_count(session, 1, false, 100);
-	pfs_error_count(session, 1, true, 200);
-	pfs_error_count(session, 1, true, 300);
-	pfs_error_count(session, FIXTURE_ERRORS - 1, false, 300);
-	pfs_error_count(session, FIXTURE_ERRORS, false, 300);
+	pfs_error_count(session, 1, PFS_ERROR_RAISED, 100);
+	pfs_error_count(session, 1, PFS_ERROR_HANDLED, 200);
+	pfs_error_count(session, 1, PFS_ERROR_HANDLED, 300);
+	pfs_error_count(session, FIXTURE_ERRORS - 1, PFS_ERROR_RAISED, 300);
+	pfs_error_count(session, FIXTURE_ERRORS, PFS_ERROR_RAISED, 300);
 	rows = rows_of(arena, ERRORS);
 	is_u64((uint64_t) rows->count, 2, "only errors that happened are listed");
 	is_str(row_text(rows, 0, "sql_state"), "23505", "SQLSTATE");
@@ -270,7 +270,7 @@ test_errors(void)
 	rows_free(rows);
 	table_truncate(arena, ERRORS);
 	is_u64(table_count(arena, ERRORS), 0, "TRUNCATE");
-	pfs_error_count(session, 1, false, 400);
+	pfs_error_count(session, 1, PFS_ERROR_RAISED, 400);
 	is_u64(table_sum(arena, ERRORS, "first_seen"), 400, "first seen since then");
 	fixture_detach(session);
 	fixture_free(arena);
