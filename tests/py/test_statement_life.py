@@ -303,7 +303,7 @@ def test_a_cursor_of_a_called_function_rests(raw: Speaker, observer: Any, server
         "DECLARE c CURSOR FOR SELECT a FROM n; r int; BEGIN OPEN c; FOR i IN 1 .. 4 LOOP "
         "FETCH c INTO r; PERFORM pg_sleep(0.02); END LOOP; CLOSE c; RETURN r; END $$"
     )
-    with Books(observer, raw) as books:
+    with Books(observer, raw, overlapping=True) as books:
         raw.call_function(int(server.psql("SELECT 'fetches'::regproc::oid::int8")))
     cursor, *sleeps = books.top
     assert cursor.sql_text == "SELECT a FROM n"
