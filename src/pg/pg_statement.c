@@ -258,7 +258,9 @@ planned_statement(uint64 query_id)
 		if (planned != NULL)
 			return planned;
 	}
-	return top != NULL && top->host_state == PFS_PG_ANALYSED && pfs_session.running == NULL ? top : NULL;
+	/* an expression of a function that the client calls is planned, and never executed */
+	return top != NULL && top->host_state == PFS_PG_ANALYSED && pfs_session.running == NULL &&
+		top->record->query_id == query_id ? top : NULL;
 }
 
 /* It was planned, and is executed now. */
