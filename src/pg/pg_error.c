@@ -6,7 +6,7 @@
  * so parse errors, errors of a commit and errors in an aborted transaction block count as well.
  * Without a client, emit_log_hook tells.  A handled error shows itself only in an error context
  * callback, which the server calls while the error is being raised; the abort of the handler's
- * subtransaction then proves that it was caught.
+ * subtransaction then proves that it was caught, unless it passes on: see "passing".
  */
 #include "postgres.h"
 

@@ -33,7 +33,7 @@ static planner_hook_type prev_planner_hook = NULL;
  * What the client's statement is, is kept for an error before it begins.  The query id of a utility
  * statement is taken before the other hooks run: pg_stat_statements zeroes it.
  */
-static PFS_HOT __attribute__((noinline)) void
+static PFS_HOT pg_noinline void
 note_analysed(const char *text, const Query *query)
 {
 	PfsPgSource source = {
