@@ -69,29 +69,55 @@ free_cell(PfsArena *arena, const PfsCacheKind *kind, PfsRef ref)
 		pfs_share_free(arena, kind->share, ref, kind->bytes);
 }
 
-/* A new cell in a free place of the two, or the less used one, or the other one, emptied. */
+/* The least used of some cells, which is taken out; NULL: there is none. */
+static PfsCacheCell *
+take_least(const PfsArena *arena, const PfsCacheKind *kind, PfsCacheCell **cell)
+{
+	PfsCacheCell **least = NULL,
+			   *taken;
+	uint64_t	fewest = UINT64_MAX;
+
+	for (int way = 0; way < PFS_CACHE_WAYS; way++)
+	{
+		uint64_t	events = cell[way] != NULL ? events_of(arena, kind, cell[way]) : UINT64_MAX;
+
+		if (events < fewest)
+		{
+			fewest = events;
+			least = &cell[way];
+		}
+	}
+	if (least == NULL)
+		return NULL;
+	taken = *least;
+	*least = NULL;
+	return taken;
+}
+
+/* A new cell in a free place, or the least used one whose row takes it, emptied. */
 static PfsCacheCell *
 make_room(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, PfsRef *place)
 {
-	PfsCacheCell *cell[2];
-	unsigned	first;
+	PfsCacheCell *cell[PFS_CACHE_WAYS],
+			   *least;
 
-	for (int way = 0; way < 2; way++)
+	bool		full = false;
+
+	for (int way = 0; way < PFS_CACHE_WAYS; way++)
 	{
 		cell[way] = pfs_cache_at(arena, kind, &place[way]);
-		if (cell[way] == NULL)
+		if (cell[way] == NULL && !full)
 		{
 			pfs_store_release(&place[way], alloc_cell(arena, kind));
 			cell[way] = pfs_cache_at(arena, kind, &place[way]);
 			if (cell[way] != NULL)
 				return cell[way];
+			full = true;
 		}
 	}
-	first = cell[0] == NULL || (cell[1] != NULL && events_of(arena, kind, cell[1]) <
-								events_of(arena, kind, cell[0]));
-	for (unsigned i = 0; i < 2; i++)
-		if (cell[first ^ i] != NULL && fold(arena, thread, kind, cell[first ^ i], NULL))
-			return cell[first ^ i];
+	while ((least = take_least(arena, kind, cell)) != NULL)
+		if (fold(arena, thread, kind, least, NULL))
+			return least;
 	return NULL;
 }
 
@@ -102,7 +128,7 @@ pfs_cache_claim_variant(PfsArena *arena, PfsThread *thread, const PfsCacheKind *
 	PfsRef	   *place = pfs_cache_places(thread, kind) + pfs_cache_place(kind, hash);
 	PfsCacheCell *cell = NULL;
 
-	for (int way = 0; way < 2 && !is_of(cell, key, use, variant); way++)
+	for (int way = 0; way < PFS_CACHE_WAYS && !is_of(cell, key, use, variant); way++)
 		cell = pfs_cache_at(arena, kind, &place[way]);
 	if (!is_of(cell, key, use, variant))
 		cell = make_room(arena, thread, kind, place);

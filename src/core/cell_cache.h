@@ -3,8 +3,8 @@
  *		Cells in which a thread counts by key (digest, its waits, file, table) until their content
  *		moves into the shared row of the key.
  *
- * A kind of cells has places in the thread; two neighbours may hold the cell of a key.  Who finds no
- * place free evicts the less used of the two: folds it into its row.  A thread that ends folds all,
+ * A kind of cells has places in the thread; four neighbours may hold the cell of a key.  Who finds no
+ * place free evicts the least used of them: folds it into its row.  A thread that ends folds all,
  * or its successor does.  TRUNCATE writes no cell: what does not count any more is left out by
  * readers, and emptied by the owner when he next comes there.
  *
@@ -69,11 +69,13 @@ pfs_cache_places(PfsThread *thread, const PfsCacheKind *kind)
 	return (PfsRef *) ((char *) thread + kind->places_at);
 }
 
-/* First of the two places for a key with this hash. */
+#define PFS_CACHE_WAYS 4
+
+/* First of the places for a key with this hash. */
 static inline uint32_t
 pfs_cache_place(const PfsCacheKind *kind, uint32_t hash)
 {
-	return hash & (kind->places - 2);
+	return hash & (kind->places - PFS_CACHE_WAYS);
 }
 
 static inline PfsCacheCell *
@@ -108,7 +110,7 @@ pfs_cache_find_variant(const PfsArena *arena, PfsThread *thread, const PfsCacheK
 {
 	PfsRef	   *place = pfs_cache_places(thread, kind) + pfs_cache_place(kind, hash);
 
-	for (int way = 0; way < 2; way++)
+	for (int way = 0; way < PFS_CACHE_WAYS; way++)
 	{
 		PfsCacheCell *cell = pfs_cache_at(arena, kind, &place[way]);
 

@@ -122,6 +122,17 @@ pfs_digest_cell_has(const PfsArena *arena, const PfsDigestCell *cell, const PfsS
 		(!has_digest || cell->head.key == record->query_id);
 }
 
+/* Is it the cell that takes this record, whose digest's row is known and has not gone? */
+static inline __attribute__((always_inline)) bool
+pfs_digest_cell_takes(const PfsDigestCell *cell, const PfsStatementRecord *record)
+{
+	uint32_t	variant = record->class | ((record->used & PFS_RECORD_GLOBAL) != 0 ? PFS_VARIANT_GLOBAL : 0);
+
+	return cell->head.key == record->query_id && cell->digest == record->digest &&
+		cell->head.use == record->digest_generation && cell->head.variant == variant &&
+		cell->head.epoch == record->epoch;
+}
+
 /* Functions of kinds whose rows are digests, or belong to one; use: generation. */
 extern bool pfs_digest_has_row(const PfsArena *arena, const PfsCacheKind *kind, const PfsCacheCell *cell);
 extern uint32_t pfs_digest_state(const PfsArena *arena, const PfsCacheKind *kind, uint32_t row);

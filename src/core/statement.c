@@ -41,7 +41,7 @@ take_over_journal(PfsSession *session)
 	int32_t		stack = (int32_t) pfs_min(arena->sizes.statement_stack, PFS_OPEN_STATEMENTS);
 
 	session->slots_of = thread->thread_id;
-	memset(session->statements_long.hot, 0, sizeof(session->statements_long.hot));
+	memset(session->statements_long.cell, 0, sizeof(session->statements_long.cell));
 	session->free = session->free_unplaced = session->newest = NULL;
 	session->in_ring = NULL;
 	session->has_journal = false;

@@ -115,17 +115,7 @@ typedef struct PfsClaim
 	uint64_t	end;
 } PfsClaim;
 
-/* Where statements of one kind were summed last: good for its epoch. */
-typedef struct PfsSumHot
-{
-	PFS_ALIGNED uint64_t query_id;
-	uint64_t	digest;			/* with its generation */
-	uint64_t	kind;			/* class and flags, see summing.c */
-	uint64_t	epoch;
-	void	   *cell;			/* PfsDigestCell; NULL = nothing is known */
-} PfsSumHot;
-
-#define PFS_SUMS_HOT 16			/* power of two */
+#define PFS_SUMS_HOT 256		/* power of two; digests of one application have numbers side by side */
 
 /* A text that stands in the long history's text ring; length 0 = none. */
 typedef struct PfsLongText
@@ -142,7 +132,7 @@ typedef struct PfsLongClaims
 	PfsClaim	rows;
 	PfsClaim	texts;
 	PfsClaim	waits;
-	PfsSumHot	hot[PFS_SUMS_HOT];
+	struct PfsDigestCell *cell[PFS_SUMS_HOT];	/* by digest: where it was summed last, or NULL */
 	PfsLongText known[32];		/* by digest; of the journal that the session has now */
 } PfsLongClaims;
 

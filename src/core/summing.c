@@ -44,60 +44,48 @@ kind_of(const PfsStatementRecord *record)
 	return word & mask;
 }
 
-/* What is the same for records that are added together. */
+/* Are they added together? */
 static inline __attribute__((always_inline)) bool
-is_like(const PfsSumHot *like, const PfsStatementRecord *record)
+is_like(const PfsStatementRecord *other, const PfsStatementRecord *record)
 {
-	return record->query_id == like->query_id && digest_of(record) == like->digest &&
-		kind_of(record) == like->kind && record->epoch == like->epoch;
+	return record->query_id == other->query_id && digest_of(record) == digest_of(other) &&
+		kind_of(record) == kind_of(other) && record->epoch == other->epoch;
 }
 
 /*
- * Where records of one kind, one after the other, are added: the cell "like" names is open for writing meanwhile.
- * Most often the session remembers it; then nothing of it is out of the ordinary.
+ * Where records of one kind, one after the other, are added: their cell is open for writing meanwhile.  Most often the
+ * session remembers it; then nothing of it is out of the ordinary.
  */
 typedef struct Run
 {
-	bool		remembered;		/* the next ones are not used */
-	PfsSumHot	own;
+	bool		remembered;		/* the next one is not used */
 	PfsDigestRun of_digest;
 } Run;
 
 /* Remembers the cell, if a later run of the same kind may take it without a further look. */
-static PFS_COLD const PfsSumHot *
+static PFS_COLD PfsDigestCell *
 find_cell(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, PfsLongClaims *memory)
 {
 	PfsDigestRun *of = &run->of_digest;
 
 	run->remembered = false;
 	pfs_digest_open(arena, thread, record, of);
-	run->own = (PfsSumHot)
-	{
-		.query_id = record->query_id,.digest = digest_of(record),.kind = kind_of(record),.epoch = record->epoch,
-			.cell = of->cell
-	};
-	if (memory != NULL && of->cell != &of->aside)
-	{
-		for (int i = 0; i < PFS_SUMS_HOT; i++)
-			if (memory->hot[i].cell == of->cell)	/* it may have been another one's */
-				memory->hot[i].cell = NULL;
-		if (!of->lost && of->samples)
-			memory->hot[record->digest & (PFS_SUMS_HOT - 1)] = run->own;
-	}
-	return &run->own;
+	if (memory != NULL && of->cell != &of->aside && !of->lost && of->samples)
+		memory->cell[record->digest & (PFS_SUMS_HOT - 1)] = of->cell;
+	return of->cell;
 }
 
-static inline __attribute__((always_inline)) const PfsSumHot *
+/* A cell that is remembered may be another one's by now: it is asked. */
+static inline __attribute__((always_inline)) PfsDigestCell *
 begin_run(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, PfsLongClaims *memory)
 {
-	static const PfsSumHot nothing[PFS_SUMS_HOT];
-	const PfsSumHot *hot = &(memory != NULL ? memory->hot : nothing)[record->digest & (PFS_SUMS_HOT - 1)];
+	PfsDigestCell *cell = memory != NULL ? memory->cell[record->digest & (PFS_SUMS_HOT - 1)] : NULL;
 
-	if (pfs_unlikely(hot->cell == NULL || !is_like(hot, record)))
+	if (pfs_unlikely(cell == NULL) || pfs_unlikely(!pfs_digest_cell_takes(cell, record)))
 		return find_cell(arena, thread, run, record, memory);
 	run->remembered = true;
-	pfs_seq_write_begin(&((PfsDigestCell *) hot->cell)->head.seq);
-	return hot;
+	pfs_seq_write_begin(&cell->head.seq);
+	return cell;
 }
 
 /* first, last: numbers of the records; 0 = it is not in the journal. */
@@ -195,13 +183,13 @@ void
 pfs_sum_record(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *record,
 			   PfsLongClaims *long_history)
 {
-	const PfsSumHot *like;
+	PfsDigestCell *cell;
 	Run			run;
 
 	pfs_sum_older(arena, thread, record->epoch, long_history);
-	like = begin_run(arena, thread, &run, record, long_history);
-	(void) add_record(arena, thread, like->cell, record);
-	end_run(arena, thread, &run, like->cell, 0, 0);
+	cell = begin_run(arena, thread, &run, record, long_history);
+	(void) add_record(arena, thread, cell, record);
+	end_run(arena, thread, &run, cell, 0, 0);
 }
 
 void
@@ -224,8 +212,8 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 	record = &ring[(number + 1) & mask];
 	while (number < ended)
 	{
-		const PfsSumHot *like = begin_run(arena, thread, &run, record, long_history);
-		PfsDigestCell *cell = like->cell;
+		PfsDigestCell *cell = begin_run(arena, thread, &run, record, long_history);
+		const PfsStatementRecord *like = record;
 		uint64_t	first = number + 1;
 
 		do

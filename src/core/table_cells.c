@@ -57,7 +57,7 @@ read_again(PfsCellSums *sums, uint32_t row)
 {
 	uint32_t	hash = sums->hash_of != NULL ? sums->hash_of(sums, row) : PFS_ANY_PLACE;
 	uint32_t	first = hash == PFS_ANY_PLACE ? 0 : pfs_cache_place(sums->kind, hash);
-	uint32_t	count = hash == PFS_ANY_PLACE ? sums->kind->places : 2;
+	uint32_t	count = hash == PFS_ANY_PLACE ? sums->kind->places : PFS_CACHE_WAYS;
 
 	for (int tries = 0; pfs_try_read(tries); tries++)
 	{

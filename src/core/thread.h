@@ -71,7 +71,7 @@ typedef struct PfsParty
 } PfsParty;
 
 #define PFS_STACK_MAX 256		/* open statements of one thread that have rows */
-#define PFS_DIGEST_CACHE 256	/* digest cells of one thread */
+#define PFS_DIGEST_CACHE 512	/* digest cells of one thread */
 #define PFS_DIGEST_WAIT_CACHE 128	/* cells of (digest, wait) of one thread */
 #define PFS_OBJECT_CACHE 64		/* cells of files, and of tables, of one thread */
 #define PFS_WAIT_STACK 5		/* waits inside each other */

@@ -60,22 +60,37 @@ gone_of(const PlannedStmt *plan)
 	return gone;
 }
 
-/* What is not the same at each execution is not kept: extensions' scripts, plans without an id. */
-static PFS_COLD bool
-take_place(PfsPgTemplate *place, const PlannedStmt *plan)
+/* The place that it has, or a free one, or one of the two in turn. */
+static PfsPgTemplate *
+choose_place(const PlannedStmt *plan, const PfsPgPlanGone *gone)
+{
+	static unsigned turn;
+	PfsPgTemplate *place = pfs_pg_template_places(plan);
+
+	if (gone->place != NULL)
+		return gone->place;
+	for (unsigned i = 0; i < 2; i++)
+		if (place[i].plan == NULL)
+			return &place[i];
+	return &place[turn++ & 1];
+}
+
+/* NULL: what is not the same at each execution is not kept: extensions' scripts, plans without an id. */
+static PFS_COLD PfsPgTemplate *
+take_place(const PlannedStmt *plan)
 {
 	PfsPgPlanGone *gone = creating_extension ? NULL : gone_of(plan);
+	PfsPgTemplate *place;
 
 	if (gone == NULL)
-		return false;
+		return NULL;
+	place = choose_place(plan, gone);
 	if (place->plan != NULL)
 		place->gone->place = NULL;
-	if (gone->place != NULL)
-		gone->place->plan = NULL;
 	gone->place = place;
 	place->gone = gone;
 	place->plan = NULL;			/* until it is filled */
-	return true;
+	return place;
 }
 
 /* What does not need the plan's shape. */
@@ -146,12 +161,15 @@ fill(PfsPgTemplate *template, const QueryDesc *desc)
 void
 pfs_pg_template_of_utility(const PlannedStmt *plan, const PfsPgSource *source, const PfsStatement *statement)
 {
-	PfsPgTemplate *place = pfs_pg_template_place(plan);
+	PfsPgTemplate *place;
 
 	/* a portal with a cached plan has its memory, too */
 	if (ActivePortal == NULL || ActivePortal->cplan == NULL || list_length(ActivePortal->stmts) != 1 ||
 		linitial(ActivePortal->stmts) != plan || source->flags != 0 || source->query_id == 0 ||
-		statement->record->text_length == 0 || !take_place(place, plan))
+		statement->record->text_length == 0)
+		return;
+	place = take_place(plan);
+	if (place == NULL)
 		return;
 	place->rows_are = place->sorts = place->brief = place->hops = 0;
 	fill_common(place, plan, source->text, source->class, source->query_id);
@@ -183,7 +201,8 @@ pfs_pg_template(const QueryDesc *desc)
 		place->shared.role = pfs_session.role;
 		return place;
 	}
-	if (plan->queryId == 0 || !take_place(place, plan))
+	place = plan->queryId != 0 ? take_place(plan) : NULL;
+	if (place == NULL)
 		place = &once;
 	fill(place, desc);
 	return place;

@@ -55,17 +55,26 @@ extern void pfs_pg_template_of_utility(const PlannedStmt *plan, const PfsPgSourc
 									   const PfsStatement *statement);
 
 /* Owner: this process. */
-#define PFS_PG_TEMPLATES 128	/* power of two */
+#define PFS_PG_TEMPLATES 512	/* power of two; an application has hundreds of plans */
 extern PfsPgTemplate pfs_pg_templates[PFS_PG_TEMPLATES];
+
+/* First of the two places of a plan's template. */
+static inline PfsPgTemplate *
+pfs_pg_template_places(const PlannedStmt *plan)
+{
+	return &pfs_pg_templates[((uintptr_t) plan * UINT64_C(0x9E3779B97F4A7C15)) >> 56 << 1];
+}
+
+StaticAssertDecl(PFS_PG_TEMPLATES == 2 << (64 - 56), "the highest bits");
 
 /* Where a plan's template is, if it has one. */
 static inline PfsPgTemplate *
 pfs_pg_template_place(const PlannedStmt *plan)
 {
-	return &pfs_pg_templates[((uintptr_t) plan * UINT64_C(0x9E3779B97F4A7C15)) >> 57];
-}
+	PfsPgTemplate *place = pfs_pg_template_places(plan);
 
-StaticAssertDecl(PFS_PG_TEMPLATES == 1 << (64 - 57), "the highest bits");
+	return pfs_likely(place->plan == plan) ? place : place + 1;
+}
 
 /* pg_plan.c: fills in what the plan's shape tells. */
 extern void pfs_pg_shape(const PlannedStmt *plan, PfsPgTemplate *template);

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PLACES 8
-#define ROWS 13 /* numbers 1 to 12: more than there are places */
+#define PLACES 16
+#define ROWS 25 /* numbers 1 to 24: more than there are places */
 #define USE 7
 #define RESET "socket_summary_by_instance" /* whose TRUNCATE voids the cells here */
 
@@ -79,11 +79,11 @@ static const PfsCacheKind kind = {
 	.state = state_of,
 };
 
-/* Keys that are the same modulo 4 have the same two places. */
+/* Keys that are the same modulo 4 have the same four places. */
 static uint32_t
 hash_of_key(uint64_t key)
 {
-	return 2 * (uint32_t) key;
+	return PFS_CACHE_WAYS * (uint32_t) key;
 }
 
 static Cell *
@@ -328,28 +328,38 @@ test_killed_in_digest(void)
 
 /* --- one thread --- */
 
+/* Three keys that share their places with 1, each with as many events as its number. */
+static void
+count_neighbours(PfsSession *session)
+{
+	for (uint64_t key = 5; key <= 13; key += 4)
+		count(session, key, (int) key);
+}
+
 static void
 test_evict(void)
 {
 	PfsSession *session = begin();
 	Sums sums;
 
-	ok(count(session, 1, 3) && count(session, 5, 1), "two keys in two neighbours");
+	ok(count(session, 1, 3), "a key");
+	count_neighbours(session);
 	ok(count(session, 2, 4), "another elsewhere");
-	is_u64(session->arena->share_used[PFS_SHARE_DIGEST_CELLS], 3, "a cell for each");
-	ok(count(session, 9, 1), "a third key there");
-	is_u64(in_cell(session, 5), 0, "evicts the one that is less used");
-	is_u64(rows[5].stat.count, 1, "into its row");
-	is_u64(in_cell(session, 1), 3, "the other one stays");
-	is_u64(in_cell(session, 9), 1, "the newcomer starts at zero");
-	is_u64(cell_of(session, 9)->head.last, 0, "with no record");
-	ok(count(session, 5, 1), "it comes back");
-	is_u64(in_cell(session, 5), 1, "and starts at zero");
+	is_u64(session->arena->share_used[PFS_SHARE_DIGEST_CELLS], 5, "a cell for each");
+	ok(count(session, 17, 1), "a fifth key in four places");
+	is_u64(in_cell(session, 1), 0, "evicts the one that is least used");
+	is_u64(rows[1].stat.count, 3, "into its row");
+	is_u64(in_cell(session, 5) + in_cell(session, 9) + in_cell(session, 13), 27, "the others stay");
+	is_u64(in_cell(session, 17), 1, "the newcomer starts at zero");
+	is_u64(cell_of(session, 17)->head.last, 0, "with no record");
+	ok(count(session, 1, 1), "it comes back");
+	is_u64(in_cell(session, 1), 1, "and starts at zero");
+	is_u64(rows[17].stat.count, 1, "in the place of the newcomer");
 	sums = read_sums(session->arena);
-	is_u64(all_of(&sums), 10, "every event is there");
+	is_u64(all_of(&sums), 36, "every event is there");
 	is_u64(torn(&sums), 0, "once");
 	end(session);
-	is_u64(rows[1].stat.count + rows[2].stat.count, 7, "the end of the thread folds the rest");
+	is_u64(rows[1].stat.count + rows[2].stat.count, 8, "the end of the thread folds the rest");
 }
 
 static void
@@ -359,16 +369,16 @@ test_busy(void)
 	PfsArena *arena = session->arena;
 
 	count(session, 1, 1);
-	count(session, 5, 2);
-	rows[1].lock = 1;
-	ok(count(session, 9, 3), "one row is busy: the other cell is evicted");
-	is_u64(rows[5].stat.count, 2, "into its row");
-	rows[9].lock = 1;
-	ok(!count(session, 5, 1), "both are busy: there is no cell");
-	is_u64(in_cell(session, 1) + in_cell(session, 9), 4, "what was counted stays");
+	count_neighbours(session);
+	rows[1].lock = rows[9].lock = 1;
+	ok(count(session, 17, 3), "a row is busy: the next cell is evicted");
+	is_u64(rows[5].stat.count, 5, "into its row");
+	rows[13].lock = rows[17].lock = 1;
+	ok(!count(session, 5, 1), "all are busy: there is no cell");
+	is_u64(in_cell(session, 1) + in_cell(session, 17), 4, "what was counted stays");
 	is_u64(loss_of(arena, PFS_LOSS_OBJECT_CELLS), 0, "so far nothing is lost");
 	is_u64(cell_of(session, 1)->head.seq & 1, 0, "nothing is left in writing");
-	rows[1].lock = 0;
+	rows[1].lock = rows[9].lock = rows[13].lock = 0;
 	pfs_cache_fold_all(arena, session->thread, &kind, NULL);
 	is_u64(loss_of(arena, PFS_LOSS_OBJECT_CELLS), 3, "what cannot be handed over at the end is");
 	is_u64(rows[1].stat.count, 1, "the rest is in its row");
@@ -381,14 +391,14 @@ test_row_gone(void)
 	PfsSession *session = begin();
 
 	count(session, 1, 100);
-	count(session, 5, 1);
+	count_neighbours(session);
 	rows[1].gone = true;
 	rows[1].lock = 1;
-	ok(count(session, 9, 1), "a third key");
-	is_u64(in_cell(session, 5), 1, "takes the place of a row that is gone");
+	ok(count(session, 17, 1), "a fifth key");
+	is_u64(in_cell(session, 5), 5, "takes the place of a row that is gone");
 	is_u64(rows[1].stat.count, 0, "to which nothing is added");
 	end(session);
-	is_u64(rows[5].stat.count, 1, "the others have theirs");
+	is_u64(rows[5].stat.count, 5, "the others have theirs");
 }
 
 static void
@@ -398,20 +408,20 @@ test_reset(void)
 	PfsArena *arena = session->arena;
 	Cell *cell;
 
-	count(session, 1, 3);
-	count(session, 5, 4);
+	count(session, 1, 30);
+	count_neighbours(session);
 	count(session, 2, 5);
 	cell = cell_of(session, 1);
 	table_truncate(arena, "file_summary_by_instance");
 	ok(cell_of(session, 1) == cell, "TRUNCATE of something else: the cell stays");
-	is_u64(cell->stat.count, 3, "with its content");
+	is_u64(cell->stat.count, 30, "with its content");
 	is_u64(cell->head.epoch, arena->reset_now, "as of now");
 	table_truncate(arena, RESET);
 	ok(cell_of(session, 1) == cell, "TRUNCATE: the cell stays");
 	is_u64(cell->stat.count + cell->stat.max, 0, "and is empty");
 	count(session, 1, 1);
 	is_u64(cell->stat.count, 1, "it counts on");
-	ok(count(session, 9, 1), "a third key");
+	ok(count(session, 17, 1), "a fifth key");
 	is_u64(in_cell(session, 1), 1, "evicts what does not count any more, however much it was");
 	end(session);
 	is_u64(rows[1].stat.count, 1, "new events are folded");

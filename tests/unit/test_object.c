@@ -243,6 +243,9 @@ test_eviction(void)
 	fixture_free(arena);
 }
 
+/* Of these files all have the same four places. */
+static const int sharing[] = {0, 1, PFS_OBJECT_CACHE / 2, PFS_OBJECT_CACHE / 2 + 1, PFS_OBJECT_CACHE};
+
 /* The cell that is used more stays. */
 static void
 test_victim(void)
@@ -259,19 +262,20 @@ test_victim(void)
 		snprintf(path, sizeof(path), "f%d", i);
 		handle[i] = fixture_file(arena, path);
 	}
-	/* these three have the same two places */
-	read_file(session, handle[0], 10);
-	for (int i = 0; i < 10; i++)
-		read_file(session, handle[PFS_OBJECT_CACHE / 2], 10);
-	read_file(session, handle[PFS_OBJECT_CACHE], 10);
-	cell = pfs_pool_at(pfs_pool_of(arena), session->thread->file_cell[0], sizeof(*cell));
-	is_u64(cell->head.key, handle[PFS_OBJECT_CACHE].row, "the newcomer takes the less used place");
+	for (int i = 0; i < 4; i++)
+		for (int n = 0; n < (i == 1 ? 1 : 10); n++)
+			read_file(session, handle[sharing[i]], 10);
+	read_file(session, handle[sharing[4]], 10);
 	cell = pfs_pool_at(pfs_pool_of(arena), session->thread->file_cell[1], sizeof(*cell));
-	is_u64(cell->head.key, handle[PFS_OBJECT_CACHE / 2].row, "the more used one stays");
+	is_u64(cell->head.key, handle[sharing[4]].row, "the newcomer takes the least used place");
+	for (int n = 0; n < 20; n++)
+		read_file(session, handle[sharing[4]], 10);
+	cell = pfs_pool_at(pfs_pool_of(arena), session->thread->file_cell[2], sizeof(*cell));
+	is_u64(cell->head.key, handle[sharing[2]].row, "the more used ones stay");
 	pfs_file_forget(arena, "f32", 3);
-	read_file(session, handle[0], 10);
-	is_u64(cell->head.key, handle[0].row, "unless its file is gone");
-	is_u64(table_sum(arena, FILES, "count_star"), 3, "the others have all their events");
+	read_file(session, handle[sharing[1]], 10);
+	is_u64(cell->head.key, handle[sharing[1]].row, "unless a file is gone");
+	is_u64(table_sum(arena, FILES, "count_star"), 43, "the others have all their events");
 	fixture_detach(session);
 	fixture_free(arena);
 }
@@ -324,7 +328,7 @@ test_busy_row(void)
 	PfsArena *arena = sized_arena(MANY, 12, 1 << 20);
 	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
 	FixtureRow handle[3 * PFS_OBJECT_CACHE];
-	PfsObjectRow *row[3];
+	PfsObjectRow *row[5];
 
 	for (int i = 0; i <= 3 * PFS_OBJECT_CACHE / 2; i++)
 	{
@@ -333,22 +337,27 @@ test_busy_row(void)
 		snprintf(path, sizeof(path), "f%d", i);
 		handle[i] = fixture_file(arena, path);
 	}
-	for (int i = 0; i < 3; i++)
-		row[i] = pfs_object_row_at(arena, PFS_MAP_FILES, handle[i * PFS_OBJECT_CACHE / 2].row);
-	read_file(session, handle[0], 10);
 	for (int i = 0; i < 5; i++)
-		read_file(session, handle[PFS_OBJECT_CACHE / 2], 10);
+		row[i] = pfs_object_row_at(arena, PFS_MAP_FILES, handle[sharing[i]].row);
+	read_file(session, handle[0], 10);
+	for (int i = 1; i < 4; i++)
+		for (int n = 0; n < 5; n++)
+			read_file(session, handle[sharing[i]], 10);
 	pfs_store(&row[0]->lock, 1);
+	pfs_store(&row[1]->lock, 1);
+	pfs_store(&row[3]->lock, 1);
 	read_file(session, handle[PFS_OBJECT_CACHE], 10);
-	is_u64(loss_of(arena, PFS_LOSS_OBJECT_CELLS), 0, "one row is busy: the other place is taken");
+	is_u64(loss_of(arena, PFS_LOSS_OBJECT_CELLS), 0, "rows are busy: the other place is taken");
 	is_u64(of_file(arena, "f64", "count_star"), 1, "for the newcomer");
 	is_u64(of_file(arena, "f32", "count_star"), 5, "the evicted one is in its row");
-	pfs_store(&row[2]->lock, 1);
+	pfs_store(&row[4]->lock, 1);
 	read_file(session, handle[PFS_OBJECT_CACHE / 2], 10);
-	is_u64(loss_of(arena, PFS_LOSS_OBJECT_CELLS), 1, "both are busy: the event is lost");
+	is_u64(loss_of(arena, PFS_LOSS_OBJECT_CELLS), 1, "all are busy: the event is lost");
 	is_u64(of_file(arena, "f0", "count_star"), 1, "what was counted stays");
 	is_u64(of_file(arena, "f64", "count_star"), 1, "in both");
 	pfs_store(&row[0]->lock, 0);
+	pfs_store(&row[1]->lock, 0);
+	pfs_store(&row[3]->lock, 0);
 	pfs_store(&arena->loss[PFS_LOSS_OBJECT_CELLS], 0);
 	fixture_detach(session);
 	is_u64(loss_of(arena, PFS_LOSS_OBJECT_CELLS), 1, "a thread that ends does not wait for ever");
@@ -358,7 +367,7 @@ test_busy_row(void)
 	pfs_file_forget(arena, "f64", 3);
 	ok(fixture_file(arena, "new").row == handle[1].row,
 	   "a row somebody stands in is not used again");
-	pfs_store(&row[2]->lock, 0);
+	pfs_store(&row[4]->lock, 0);
 	ok(fixture_file(arena, "newer").row == handle[PFS_OBJECT_CACHE].row, "before he has left it");
 	pfs_store(&arena->object_rows[PFS_MAP_FILES].lock, 1);
 	is_u64(fixture_file(arena, "newest").row, 0, "no new row while the map is busy");
