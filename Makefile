@@ -33,8 +33,9 @@ endif
 
 upper = $(shell echo '$(1)' | tr 'a-z-' 'A-Z_')
 DISABLE_FLAGS := $(foreach class,$(DISABLE),-DPFS_DISABLE_$(call upper,$(class)))
-# What runs straight through once a statement is cold each time: fewer bytes are fewer lines to be fetched.
-COLD_FLAGS = -fno-align-jumps -fno-align-loops -fno-align-labels -freorder-blocks-algorithm=simple
+# What runs straight through once a statement is cold each time: fewer bytes are fewer lines to be fetched, and a
+# function that begins with a line is on as few as it can be, whatever stands before it.
+COLD_FLAGS = -falign-functions=64 -fno-align-jumps -fno-align-loops -fno-align-labels -freorder-blocks-algorithm=simple
 OUR_FLAGS = -fno-plt -fno-tree-slp-vectorize $(COLD_FLAGS) -std=gnu11 -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare
 
 ifneq ($(SERVER_GOALS),)
