@@ -125,7 +125,7 @@ static inline __attribute__((always_inline)) void
 pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)
 {
 	pfs_add(&stat->count, 1);
-	if (wait == 0)
+	if (pfs_unlikely(wait == 0))	/* untimed */
 		return;
 	pfs_add(&stat->sum, wait);
 	pfs_timer_stat_extremes(stat, wait);

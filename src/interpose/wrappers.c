@@ -164,7 +164,7 @@ only_noted(void)
 static inline bool
 only_told(uint32_t word, int fd)
 {
-	return word == watch.value && fd == watch.fd;
+	return pfs_likely(word == watch.value) && pfs_likely(fd == watch.fd);
 }
 
 #define REAL(result, symbol, parameters) \

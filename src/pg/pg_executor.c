@@ -769,7 +769,7 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 		return;
 	}
 	statement = query->relations.statement;
-	if (statement != NULL)
+	if (pfs_unlikely(statement != NULL))	/* in a block it has ended */
 	{
 		if (!waits_for_commit(statement) || pfs_unlikely(pfs_pg_plan_is_unusual(statement)))
 		{

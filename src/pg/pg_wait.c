@@ -555,20 +555,20 @@ end(PfsCall *call, int64_t result)
 
 /* The client's command is worked on; what is told of it now is its own. */
 static inline void
-begin_command(void)
+begin_command(PfsSession *session)
 {
 	pfs_awaited = (PfsAwaited) {0};
-	pfs_session.phase = PFS_PHASE_COMMAND;
-	pfs_session.waits.used = pfs_session.waits.last = 0;	/* of no command */
+	session->phase = PFS_PHASE_COMMAND;
+	session->waits.used = session->waits.last = 0;	/* of no command */
 }
 
 /* The same of one that came now. */
 static pg_attribute_always_inline void
-begin_command_at(PfsTicks now)
+begin_command_at(PfsSession *session, PfsTicks now)
 {
 	pfs_pg_command.since = pfs_pg_command.came = now;
-	begin_command();
-	pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE, now);
+	begin_command(session);
+	pfs_session_state(session, PFS_THREAD_ACTIVE, now);
 }
 
 /* A command has come: idle time is over. */
@@ -577,7 +577,7 @@ pfs_pg_wait_command(void)
 {
 	bool		noted = pfs_awaited.noted;
 
-	begin_command();
+	begin_command(&pfs_session);
 	if (pfs_pg_command.came == 0)
 		pfs_pg_command.came = pfs_pg_command.since = calls.idle.open ? calls.idle.last : 0;
 	if (noted)
@@ -647,23 +647,27 @@ static PFS_HOT void
 received(void)
 {
 	bool		noted = pfs_awaited.noted;
+	PfsSession *session = pfs_pg_session();
+	PfsPgWaiting *waiting = &pfs_pg_waiting;
+	PfsThread  *thread = session->thread;
 	PfsTicks	now;
 
-	if (pfs_unlikely(!pfs_pg_is_idle() || pfs_session.running != NULL ||
-					 pfs_load_acquire(&pfs_session.arena->changes) != pfs_session.decided ||
-					 (noted ? pfs_pg_waiting.idle_cell == NULL : calls.idle.open) ||
-					 !pfs_now_is_near() || (now = pfs_now()) <= pfs_pg_waiting.idle_from))
+	pfs_keep(waiting);
+	if (pfs_unlikely(!pfs_pg_is_idle() || session->running != NULL ||
+					 pfs_load_acquire(&session->arena->changes) != session->decided ||
+					 (pfs_likely(noted) ? waiting->idle_cell == NULL : calls.idle.open) ||
+					 !pfs_now_is_near() || (now = pfs_now()) <= waiting->idle_from))
 	{
 		received_otherwise();
 		return;
 	}
-	begin_command_at(now);
-	if (noted && pfs_enter_recording(&pfs_session))
+	begin_command_at(session, now);
+	if (pfs_likely(noted) && pfs_enter_recording(session))
 	{
-		pfs_seq_write_begin(&pfs_session.thread->seq);
-		pfs_timer_stat_add(&pfs_pg_waiting.idle_cell->stat, now - pfs_pg_waiting.idle_from);
-		pfs_seq_write_end(&pfs_session.thread->seq);
-		pfs_leave_recording(&pfs_session);
+		pfs_seq_write_begin(&thread->seq);
+		pfs_timer_stat_add(&waiting->idle_cell->stat, now - waiting->idle_from);
+		pfs_seq_write_end(&thread->seq);
+		pfs_leave_recording(session);
 	}
 }
 
@@ -703,7 +707,7 @@ end_idle(PfsTicks now)
 		return false;
 	calls.idle.open = false;
 	pfs_pg_command.waits = false;
-	begin_command_at(now);
+	begin_command_at(&pfs_session, now);
 	return true;
 }
 
