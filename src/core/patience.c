@@ -9,11 +9,9 @@
 #include <time.h>
 
 #define SPINS 64
-#define YIELDS 64
+#define YIELDS 64				/* on a busy machine some ten other processes may run before the one that is waited for */
 #define SLEEPS_OF_READ 50		/* of a millisecond */
 #define SLEEPS_OF_SCAN 200
-#define SPINS_OF_TAKE 300
-#define YIELDS_OF_TAKE 10		/* the holder may have lost its processor in the middle */
 
 static __thread int sleeps_of_scan = SLEEPS_OF_SCAN;	/* in tests several threads read */
 
@@ -24,16 +22,16 @@ pfs_patience_renew(void)
 }
 
 static bool
-try_again(int tries, int spins, int yields, int *sleeps)
+try_again(int tries, int *sleeps)
 {
 	const struct timespec millisecond = {0, 1000000};
 	int			keep_errno = errno;
 
 	if (tries == 0)
 		return true;
-	if (tries < spins)
+	if (tries < SPINS)
 		pfs_cpu_pause();
-	else if (tries < spins + yields)
+	else if (tries < SPINS + YIELDS)
 		sched_yield();
 	else if (sleeps == NULL || *sleeps <= 0)
 		return false;
@@ -49,11 +47,11 @@ try_again(int tries, int spins, int yields, int *sleeps)
 bool
 pfs_try_read(int tries)
 {
-	return tries < SPINS + YIELDS + SLEEPS_OF_READ && try_again(tries, SPINS, YIELDS, &sleeps_of_scan);
+	return tries < SPINS + YIELDS + SLEEPS_OF_READ && try_again(tries, &sleeps_of_scan);
 }
 
 bool
 pfs_try_take(int tries, int *sleeps)
 {
-	return try_again(tries, SPINS_OF_TAKE, YIELDS_OF_TAKE, sleeps);
+	return try_again(tries, sleeps);
 }
