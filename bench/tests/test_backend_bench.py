@@ -127,11 +127,8 @@ def test_above_a_ceiling(measured: Costs, above: list[str]) -> None:
 
 def test_many_misses_have_a_share() -> None:
     ceiling = Costs(1000, 200, 200)
-    assert verdict(Costs(1000, 200, 206), ceiling).above == []
-    assert verdict(Costs(1000, 202.1, 206.1), ceiling).above == ["i1", "d1"]
-    many = Costs(1000, 300, 200)
-    assert verdict(Costs(1000, 303, 200), many).above == []
-    assert verdict(Costs(1000, 303.1, 200), many).above == ["i1"]
+    assert verdict(Costs(1000, 206, 206), ceiling).above == []
+    assert verdict(Costs(1000, 206.1, 206.1), ceiling).above == ["i1", "d1"]
 
 
 def test_small_totals_have_a_slack() -> None:
