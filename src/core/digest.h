@@ -122,14 +122,16 @@ pfs_digest_cell_has(const PfsArena *arena, const PfsDigestCell *cell, const PfsS
 		(!has_digest || cell->head.key == record->query_id);
 }
 
-/* Is it the cell that takes this record, whose digest's row is known and has not gone? */
+/* Is it the cell that takes this record, whose digest's row is known and has not gone, or that has none? */
 static inline __attribute__((always_inline)) bool
 pfs_digest_cell_takes(const PfsDigestCell *cell, const PfsStatementRecord *record)
 {
 	uint32_t	variant = record->class | ((record->used & PFS_RECORD_GLOBAL) != 0 ? PFS_VARIANT_GLOBAL : 0);
 
-	return cell->head.key == record->query_id && cell->digest == record->digest &&
-		cell->head.use == record->digest_generation && cell->head.variant == variant &&
+	return cell->digest == record->digest &&
+		(pfs_likely(record->digest != PFS_DIGEST_NONE) ? cell->head.key == record->query_id
+		 : (cell->head.variant & PFS_VARIANT_NONE) != 0) &&	/* else it is empty */
+		cell->head.use == record->digest_generation && (cell->head.variant & ~PFS_VARIANT_NONE) == variant &&
 		cell->head.epoch == record->epoch;
 }
 
