@@ -171,16 +171,26 @@ fill_row(PfsArena *arena, PfsObjectMap map, uint32_t number, const Key *key, uin
 	pfs_store_release(head, number);
 }
 
+/* Who comes to a page first waits until there is memory for it: not while others wait for him. */
+static void
+touch(const PfsObjectRow *row)
+{
+	(void) pfs_load(&row->lock);
+	(void) pfs_load((const uint64_t *) (row + 1) - 1);
+}
+
 static uint32_t
 find_or_add(PfsArena *arena, PfsObjectMap map, const Key *key, uint32_t instrument, uint32_t *use)
 {
 	PfsObjectRows *rows = &arena->object_rows[map];
 	uint32_t	number = find(arena, map, key, use);
-	bool		full = pfs_load(&rows->free) == 0 &&
-		pfs_object_row_at(arena, map, pfs_load(&rows->used) + 1) == NULL;
+	const PfsObjectRow *fresh = pfs_object_row_at(arena, map, pfs_load(&rows->used) + 1);
+	bool		full = pfs_load(&rows->free) == 0 && fresh == NULL;
 
 	if (pfs_likely(number != 0))
 		return number;
+	if (fresh != NULL)
+		touch(fresh);
 	if (!full && pfs_object_take(&rows->lock, NULL))
 	{
 		number = find(arena, map, key, use);	/* somebody may have been faster */
