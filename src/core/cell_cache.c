@@ -100,7 +100,6 @@ make_room(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, PfsRef *
 {
 	PfsCacheCell *cell[PFS_CACHE_WAYS],
 			   *least;
-
 	bool		full = false;
 
 	for (int way = 0; way < PFS_CACHE_WAYS; way++)

@@ -88,10 +88,16 @@ extern const PfsCacheKind pfs_digest_cells;
 #define PFS_VARIANT_NONE (UINT32_C(1) << 17)
 
 static inline uint32_t
+pfs_variant_of(uint32_t class, const PfsStatementRecord *record)
+{
+	return class | ((record->used & PFS_RECORD_GLOBAL) != 0 ? PFS_VARIANT_GLOBAL : 0);
+}
+
+static inline uint32_t
 pfs_digest_variant(const PfsArena *arena, const PfsStatementRecord *record, bool has_digest)
 {
-	return (record->class < arena->sizes.statement_classes ? record->class : 0) |
-		((record->used & PFS_RECORD_GLOBAL) != 0 ? PFS_VARIANT_GLOBAL : 0) | (has_digest ? 0 : PFS_VARIANT_NONE);
+	return pfs_variant_of(record->class < arena->sizes.statement_classes ? record->class : 0, record) |
+		(has_digest ? 0 : PFS_VARIANT_NONE);
 }
 
 static inline uint32_t
@@ -126,7 +132,7 @@ pfs_digest_cell_has(const PfsArena *arena, const PfsDigestCell *cell, const PfsS
 static inline __attribute__((always_inline)) bool
 pfs_digest_cell_takes(const PfsDigestCell *cell, const PfsStatementRecord *record)
 {
-	uint32_t	variant = record->class | ((record->used & PFS_RECORD_GLOBAL) != 0 ? PFS_VARIANT_GLOBAL : 0);
+	uint32_t	variant = pfs_variant_of(record->class, record);
 
 	return cell->digest == record->digest &&
 		(pfs_likely(record->digest != PFS_DIGEST_NONE) ? cell->head.key == record->query_id
