@@ -472,12 +472,13 @@ static pg_attribute_always_inline void
 run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	PfsPgQuery *query = &pfs_pg_untied;
-	PfsRelations *relations = &query->relations;
+	PfsRelations *relations;
 	PfsStatement *statement;
 	ErrorContextCallback guard;
 
 	pfs_keep(query);
-	statement = query->relations.statement;
+	relations = &query->relations;
+	statement = relations->statement;
 	if (pfs_unlikely(!(changes ? pfs_brief_begin_change(relations, statement) : pfs_brief_begin_scan(relations, statement))))
 	{
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);

@@ -70,6 +70,7 @@ pfs_pg_plain_top(PfsSession *session)
 {
 	PfsStatement *first = &session->statement[0];
 
+	pfs_keep(first);
 	return pfs_likely(pfs_session_works(session) && pfs_statement_is_plain_first(session, first) && session->running == NULL && session->top == first &&
 					  !pfs_pg_waiting.unsettled) ? first : NULL;
 }
