@@ -57,7 +57,7 @@ take_over_journal(PfsSession *session)
 		PfsStatement *statement = &session->statement[i];
 
 		statement->in_use = false;
-		statement->cpu = 0;
+		statement->cpu = statement->cpu_since = 0;
 		statement->waits.used = statement->waits.last = 0;
 		statement->place = (int16_t) (i < stack ? i : -1);
 		statement->record = &statement->own_record;
@@ -359,7 +359,7 @@ pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silen
 	if (pfs_likely(statement->recorded))
 		set_nesting(session, statement);
 	if (pfs_unlikely(session->times_cpu))
-		statement->cpu = begin_cpu(session, statement);
+		statement->cpu_since = begin_cpu(session, statement);
 	if (pfs_likely(statement->recorded && (template->used & PFS_RECORD_TIMED) != 0 &&
 				   template->digest != PFS_DIGEST_OTHERS &&
 				   (statement->older == NULL || statement != &session->statement[0])))
@@ -572,12 +572,15 @@ pfs_statement_refine(PfsSession *session, PfsStatement *statement, uint32_t clas
 
 /* --- time --- */
 
-/* While it runs: the processor's time when it began, later by its pauses.  Else: the time used. */
-static inline void
-turn_cpu(PfsStatement *statement)
+/* Returns the processor's time, which was read. */
+static PFS_COLD uint64_t
+stop_cpu(PfsStatement *statement)
 {
-	if (pfs_unlikely(statement->cpu != 0))
-		statement->cpu = pfs_max(pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - statement->cpu, (uint64_t) 1);
+	uint64_t	now = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	statement->cpu += pfs_max(now - statement->cpu_since, (uint64_t) 1);
+	statement->cpu_since = 0;
+	return now;
 }
 
 void
@@ -586,7 +589,8 @@ pfs_statement_resume(PfsStatement *statement, PfsTicks now)
 	if (statement->since != 0)
 		return;
 	statement->since = now;
-	turn_cpu(statement);
+	if (pfs_unlikely(statement->cpu != 0))
+		statement->cpu_since = pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 PFS_HOT void
@@ -598,16 +602,8 @@ pfs_statement_pause(PfsStatement *statement, PfsTicks now)
 		statement->spent += now - statement->since;
 	statement->paused_at = pfs_max(now, statement->record->start);
 	statement->since = 0;
-	turn_cpu(statement);
-	statement->paused_cpu = statement->cpu;
-}
-
-void
-pfs_statement_not_resumed(PfsStatement *statement)
-{
-	statement->since = 0;
-	if (pfs_unlikely(statement->cpu != 0))
-		statement->cpu = statement->paused_cpu;
+	if (pfs_unlikely(statement->cpu_since != 0))
+		(void) stop_cpu(statement);
 }
 
 /* --- the end --- */
@@ -652,7 +648,7 @@ void
 pfs_statement_drop(PfsSession *session, PfsStatement *statement)
 {
 	pfs_statement_hide(session, statement);
-	statement->cpu = 0;
+	statement->cpu = statement->cpu_since = 0;
 	if (statement->recorded)
 		pfs_transaction_forget_parent(session, statement->record->event_id);
 	release(session, statement);
@@ -692,15 +688,9 @@ end_without_row(PfsSession *session, const PfsStatement *statement)
 static PFS_COLD void
 end_cpu(PfsSession *session, PfsStatement *statement, PfsTicks wait)
 {
-	uint64_t	began = statement->cpu;
 	PfsTicks	ticks;
 
-	session->last_cpu = 0;
-	if (statement->since != 0)
-	{
-		turn_cpu(statement);
-		session->last_cpu = began + statement->cpu;
-	}
+	session->last_cpu = statement->cpu_since != 0 ? stop_cpu(statement) : 0;
 	ticks = pfs_ns_to_ticks(statement->cpu);
 	pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, wait != 0 ? pfs_min(ticks, wait) : ticks);
 	statement->cpu = 0;
@@ -723,7 +713,7 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	}
 	else
 		end = statement->paused_at;
-	if (pfs_unlikely(statement->cpu != 0))
+	if (pfs_unlikely((statement->cpu | statement->cpu_since) != 0))
 		end_cpu(session, statement, (record->used & PFS_RECORD_TIMED) != 0 ? pfs_max(wait, (PfsTicks) 1) : 0);
 	pfs_store(&record->end, end);
 	/* ended within one tick: still a timed event */

@@ -79,8 +79,8 @@ typedef struct PfsStatement
 
 	uint64_t	host_base;		/* what the host's counters showed when it began */
 	PfsWaitTotals waits;		/* of a free one: none */
-	uint64_t	cpu;			/* nanoseconds, see turn_cpu; 0: consumer is off */
-	uint64_t	paused_cpu;		/* the same when it paused */
+	uint64_t	cpu;			/* processor time in nanoseconds, until it rested last */
+	uint64_t	cpu_since;		/* the thread's when it went on; 0 = it rests, or (and no cpu) consumer is off */
 	uint64_t	host_broken_rows;
 	PfsStatementRecord own_record;
 } PfsStatement;
@@ -503,8 +503,29 @@ pfs_statement_count(PfsStatement *statement, PfsCounter counter, uint64_t value)
 extern void pfs_statement_resume(PfsStatement *statement, PfsTicks now);
 extern void pfs_statement_pause(PfsStatement *statement, PfsTicks now);
 
-/* It has not gone on: what has happened since it paused was not its own. */
-extern void pfs_statement_not_resumed(PfsStatement *statement);
+/*
+ * It is complete, and goes on for the case that more is its own; then it turns out to have rested until now, or that it
+ * ended.  That takes no look at the processor's time: who waits for his client uses none.
+ */
+static inline void
+pfs_statement_complete(PfsStatement *statement, PfsTicks now)
+{
+	now = pfs_max(now, statement->since);
+	statement->spent += now - statement->since;
+	statement->since = statement->paused_at = now;
+}
+
+static inline void
+pfs_statement_rested(PfsStatement *statement, PfsTicks now)
+{
+	statement->since = pfs_max(now, statement->paused_at);
+}
+
+static inline void
+pfs_statement_was_complete(PfsStatement *statement)
+{
+	statement->since = 0;
+}
 
 /* Ends the statement.  It ran until then, or if it does not run until it paused: returns when that was. */
 extern PfsTicks pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end);

@@ -74,7 +74,7 @@ pfs_pg_command_received(PfsTicks now)
 	if (pfs_unlikely(top != NULL) && top->host_state == PFS_PG_SUSPENDED && pfs_pg_command.waits)
 		pfs_pg_move(top, PFS_PG_RUNNING, now);
 	else if (pfs_unlikely(top != NULL) && top->host_state == PFS_PG_COMPLETE)
-		pfs_pg_complete_rested(top, now);
+		pfs_statement_rested(top, now);	/* until a message came that may ask for its commit */
 	pfs_pg_command.waits = false;
 	pfs_pg_command.since = pfs_pg_command.came = now;
 	(void) pfs_session_decided(&pfs_session);	/* whether its answer is counted */

@@ -115,7 +115,7 @@ static pg_attribute_always_inline int
 put_complete_plain(char type, const char *body, size_t length, PfsSession *session, PfsStatement *statement, PfsTicks now)
 {
 	if (!pfs_pg_command.block)
-		pfs_pg_complete_plain(statement, now);
+		pfs_pg_complete(statement, now);
 	else if (pfs_pg_end_plain(session, statement, now, true, true))
 		return put_complete_summing(type, body, length);
 	return pfs_pg_entry.putmessage(type, body, length);

@@ -46,7 +46,7 @@ static inline PfsTicks
 end_of(PfsStatement *statement)
 {
 	if (pfs_unlikely(statement->host_state == PFS_PG_COMPLETE))
-		pfs_statement_not_resumed(statement);
+		pfs_statement_was_complete(statement);
 	return statement->since != 0 ? pfs_now() : statement->paused_at;
 }
 
@@ -115,22 +115,6 @@ pfs_pg_committing(void)
 		ActivePortal != NULL)
 		return NULL;
 	return top->host_state == PFS_PG_EXECUTED || debug_query_string == NULL ? top : NULL;
-}
-
-void
-pfs_pg_complete(PfsStatement *statement, PfsTicks now)
-{
-	pfs_statement_pause(statement, now);
-	pfs_statement_resume(statement, statement->paused_at);
-	pfs_pg_command_time_spent(statement->paused_at);
-	statement->host_state = PFS_PG_COMPLETE;
-}
-
-void
-pfs_pg_complete_rested(PfsStatement *statement, PfsTicks now)
-{
-	pfs_statement_not_resumed(statement);
-	pfs_statement_resume(statement, Max(now, statement->paused_at));
 }
 
 /*

@@ -89,12 +89,6 @@ extern PfsStatement *pfs_pg_begin_planning(PfsPgSource *source);
  */
 extern PfsStatement *pfs_pg_committing(void);
 
-/* The client was told that it is complete, and is left with its commit. */
-extern void pfs_pg_complete(PfsStatement *statement, PfsTicks now);
-
-/* Of one that is complete: a message came that may ask for its commit.  It rested until then. */
-extern void pfs_pg_complete_rested(PfsStatement *statement, PfsTicks now);
-
 /* The commit of a statement that is complete is worked on. */
 static inline void
 pfs_pg_commit_begins(PfsStatement *statement)

@@ -50,15 +50,13 @@ pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, boo
 	return pfs_unlikely(sums);
 }
 
-/* pfs_pg_complete of one that may end in the plain way: no processor time is taken. */
+/* The client was told that it is complete, and is left with its commit. */
 static pg_attribute_always_inline void
-pfs_pg_complete_plain(PfsStatement *statement, PfsTicks now)
+pfs_pg_complete(PfsStatement *statement, PfsTicks now)
 {
-	now = pfs_max(now, statement->since);
-	statement->spent += now - statement->since;
-	statement->since = statement->paused_at = now;
+	pfs_statement_complete(statement, now);
 	statement->host_state = PFS_PG_COMPLETE;
-	pfs_pg_command_time_spent(now);
+	pfs_pg_command_time_spent(statement->paused_at);
 }
 
 /*

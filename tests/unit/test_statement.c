@@ -362,7 +362,7 @@ test_consumers(void)
 	{
 		PfsStatement *statement = fixture_open(p.session, 3, 0, "busy");
 
-		while (pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID) == statement->cpu)
+		while (pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID) == statement->cpu_since)
 			;
 		pfs_statement_close(p.session, statement, FIXTURE_START + 5);
 	}
@@ -388,16 +388,16 @@ test_cpu(void)
 
 	pfs_set_consumer(p.arena, PFS_CONSUMER_STATEMENTS_CPU, true);
 	statement = fixture_open(p.session, 3, 0, "first");
-	use_cpu(statement->cpu);
+	use_cpu(statement->cpu_since);
 	pfs_statement_close(p.session, statement, FIXTURE_START + UINT64_C(1000000000));
 	last = p.session->last_cpu;
 	ok(last > 0, "the end has been read");
 	use_cpu(last + 1000);
 	statement = fixture_open(p.session, 3, 0, "second");
-	is_u64(statement->cpu, last, "it is the start of the next one");
+	is_u64(statement->cpu_since, last, "it is the start of the next one");
 	p.session->running = statement;
 	nested = fixture_open(p.session, 3, 0, "nested");
-	ok(nested->cpu > last + 1000, "not of one that is nested");
+	ok(nested->cpu_since > last + 1000, "not of one that is nested");
 	p.session->running = NULL;
 	pfs_statement_close(p.session, nested, FIXTURE_START + 2);
 	pfs_statement_close(p.session, statement, FIXTURE_START + 3);
@@ -405,11 +405,20 @@ test_cpu(void)
 		   "processor time is not more than it took");
 	statement = fixture_open(p.session, 3, 0, "cursor");
 	nested = fixture_open(p.session, 3, 0, "beside it");
-	ok(nested->cpu > statement->cpu, "nor of one while another is open");
+	ok(nested->cpu_since > statement->cpu_since, "nor of one while another is open");
 	pfs_statement_pause(statement, FIXTURE_START + 4);
 	pfs_statement_close(p.session, nested, FIXTURE_START + 5);
 	pfs_statement_close(p.session, statement, FIXTURE_START + 6);
 	is_u64(p.session->last_cpu, 0, "nor after one that rested: it is read again");
+	statement = fixture_open(p.session, 3, 0, "complete");
+	last = statement->cpu_since;
+	pfs_statement_complete(statement, FIXTURE_START + 7);
+	pfs_statement_rested(statement, FIXTURE_START + 8);
+	pfs_statement_was_complete(statement);
+	is_u64(statement->cpu_since, last, "one that waits for its commit is looked at once, when it has ended");
+	use_cpu(last + 1000);
+	pfs_statement_close(p.session, statement, 0);
+	ok(p.session->last_cpu > last + 1000, "it is then");
 	leave_place(p);
 }
 
