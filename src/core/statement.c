@@ -73,12 +73,14 @@ take_over_journal(PfsSession *session)
  * What consumers and switches say of answers.  Those counted so far move to their cells: by what was wanted
  * when they came.
  */
-static void
+/* Are there some that are counted, and not timed? */
+static bool
 decide_answers(PfsSession *session, uint64_t changes)
 {
 	PfsArena   *arena = session->arena;
 	PfsThread  *thread = session->thread;
 	bool		wanted = (session->wants & PFS_GATE_STATEMENTS) != 0;
+	bool		counted = false;
 
 	pfs_answers_sum(arena, thread);
 	pfs_store(&thread->answered_epoch, pfs_epoch_of(changes));
@@ -90,7 +92,9 @@ decide_answers(PfsSession *session, uint64_t changes)
 
 		session->answers[i] = !wanted || !pfs_load(&instrument->enabled) ? PFS_ANSWER_UNWANTED
 			: pfs_load(&instrument->timed) ? PFS_ANSWER_TIMED : PFS_ANSWER_COUNTED;
+		counted |= session->answers[i] == PFS_ANSWER_COUNTED;
 	}
+	return counted;
 }
 
 static void
@@ -154,6 +158,7 @@ pfs_session_decide(PfsSession *session, uint64_t changes)
 {
 	uint32_t	gate = pfs_load(&session->arena->gate);
 	bool		history = pfs_load(&session->thread->history) != 0;
+	bool		counted;
 	uint32_t	flags = (gate & PFS_WANTS(THREAD)) != 0 ? 0 : PFS_RECORD_GLOBAL;
 
 	pfs_clock_follow(session->arena);
@@ -177,11 +182,11 @@ pfs_session_decide(PfsSession *session, uint64_t changes)
 	if (session->busy || !pfs_enter_recording(session))
 		return;					/* a signal handler in the middle: it asks again each time */
 	decide_wait_copies(session);
-	decide_answers(session, changes);
+	counted = decide_answers(session, changes);
 	session->decided = changes;
 	if (session->newest == NULL && session->slots_of != session->thread->thread_id)
 		take_over_journal(session);
-	if (session->may_be_plain && session->has_journal && session->shows && !session->times_cpu &&
+	if (session->may_be_plain && session->has_journal && session->shows && !(session->times_cpu && counted) &&
 		(session->wants & PFS_GATE_STATEMENTS) != 0)
 		session->plain = changes;
 	pfs_leave_recording(session);
@@ -196,14 +201,22 @@ pfs_statement_promise(PfsSession *session)
 	return session->promised_statement;
 }
 
-uint64_t
-pfs_statement_take_promised(PfsSession *session, uint64_t *number)
+/* Those that were promised, others for those that were not; an event's stays promised to the next that makes a row. */
+PFS_COLD PfsStatementNumbers
+pfs_statement_take_promised(PfsSession *session, bool recorded)
 {
-	uint64_t	promised = *number;
+	PfsStatementNumbers numbers = {.statement = session->promised_statement};
 
-	*number = 0;
-	session->promised = session->promised_event != 0 || session->promised_statement != 0;
-	return promised;
+	if (recorded)
+	{
+		numbers.event = session->promised_event != 0 ? session->promised_event : pfs_next_number(&session->thread->event_id);
+		session->promised_event = 0;
+	}
+	if (numbers.statement == 0)
+		numbers.statement = pfs_statement_next_id(session);
+	session->promised_statement = 0;
+	session->promised = session->promised_event != 0;
+	return numbers;
 }
 
 /*
@@ -336,10 +349,10 @@ begin_nested(PfsStatement *statement, PfsStatement *parent)
  * Processor time in nanoseconds: a system call.  Where one client's statement follows another, the end of that one
  * is the start of this: what the server does in between is this one's command.
  */
-static PFS_COLD uint64_t
-begin_cpu(const PfsSession *session, const PfsStatement *statement)
+PFS_COLD void
+pfs_statement_begin_cpu(const PfsSession *session, PfsStatement *statement)
 {
-	return statement->parent == NULL && statement->older == NULL && session->last_cpu != 0
+	statement->cpu_since = statement->parent == NULL && statement->older == NULL && session->last_cpu != 0
 		? session->last_cpu : pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
@@ -359,7 +372,7 @@ pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silen
 	if (pfs_likely(statement->recorded))
 		set_nesting(session, statement);
 	if (pfs_unlikely(session->times_cpu))
-		statement->cpu_since = begin_cpu(session, statement);
+		pfs_statement_begin_cpu(session, statement);
 	if (pfs_likely(statement->recorded && (template->used & PFS_RECORD_TIMED) != 0 &&
 				   template->digest != PFS_DIGEST_OTHERS &&
 				   (statement->older == NULL || statement != &session->statement[0])))
@@ -684,15 +697,18 @@ end_without_row(PfsSession *session, const PfsStatement *statement)
 	return true;
 }
 
-/* wait: the time it ran; 0 = not timed. */
-static PFS_COLD void
-end_cpu(PfsSession *session, PfsStatement *statement, PfsTicks wait)
+PFS_COLD void
+pfs_statement_end_cpu(PfsSession *session, PfsStatement *statement, PfsTicks end)
 {
+	PfsTicks	wait = statement->spent;
 	PfsTicks	ticks;
 
+	if (statement->since != 0 && end > statement->since)
+		wait += end - statement->since;
 	session->last_cpu = statement->cpu_since != 0 ? stop_cpu(statement) : 0;
 	ticks = pfs_ns_to_ticks(statement->cpu);
-	pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, wait != 0 ? pfs_min(ticks, wait) : ticks);
+	pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, (statement->record->used & PFS_RECORD_TIMED) == 0 ? ticks
+					  : pfs_min(ticks, pfs_max(wait, (PfsTicks) 1)));
 	statement->cpu = 0;
 }
 
@@ -706,6 +722,8 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	uint64_t	changes = pfs_session_decided(session);
 	PfsTicks	wait = statement->spent;
 
+	if (pfs_unlikely((statement->cpu | statement->cpu_since) != 0))
+		pfs_statement_end_cpu(session, statement, end);
 	if (pfs_likely(statement->since != 0))
 	{
 		wait += pfs_likely(end > statement->since) ? end - statement->since : 0;
@@ -713,8 +731,6 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	}
 	else
 		end = statement->paused_at;
-	if (pfs_unlikely((statement->cpu | statement->cpu_since) != 0))
-		end_cpu(session, statement, (record->used & PFS_RECORD_TIMED) != 0 ? pfs_max(wait, (PfsTicks) 1) : 0);
 	pfs_store(&record->end, end);
 	/* ended within one tick: still a timed event */
 	pfs_store(&record->wait, pfs_unlikely((record->used & PFS_RECORD_TIMED) == 0) ? 0

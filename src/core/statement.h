@@ -527,6 +527,13 @@ pfs_statement_was_complete(PfsStatement *statement)
 	statement->since = 0;
 }
 
+/*
+ * Processor time, where it is taken: the thread's when one begins, and sum_cpu_time of one that ends then.  In the plain way
+ * whoever begins or ends it calls this (session->times_cpu), behind the begin and before the end.
+ */
+extern PFS_COLD void pfs_statement_begin_cpu(const PfsSession *session, PfsStatement *statement);
+extern PFS_COLD void pfs_statement_end_cpu(PfsSession *session, PfsStatement *statement, PfsTicks end);
+
 /* Ends the statement.  It ran until then, or if it does not run until it paused: returns when that was. */
 extern PfsTicks pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end);
 

@@ -2,7 +2,7 @@
  * statement_hot.h
  *		Begin and end of a statement, to be compiled into those few who see most of them.
  *
- * Most are plain: with a row, timed, without processor time; nothing that was opened since is open, no switch has
+ * Most are plain: with a row, timed; nothing that was opened since is open, no switch has
  * changed.  Of them less is asked: session->plain says that one may begin so, statement->plain that it may end so.
  */
 #ifndef PFS_STATEMENT_HOT_H
@@ -11,9 +11,16 @@
 #include "core/statement.h"
 #include "core/wait.h"
 
+/* Of a statement that begins; event 0: it makes no row. */
+typedef struct PfsStatementNumbers
+{
+	uint64_t	event;
+	uint64_t	statement;
+} PfsStatementNumbers;
+
 /* statement.c: what is rare. */
+extern PFS_COLD PfsStatementNumbers pfs_statement_take_promised(PfsSession *session, bool recorded);
 extern void pfs_statement_claim_ids(PfsSession *session);
-extern PFS_COLD uint64_t pfs_statement_take_promised(PfsSession *session, uint64_t *number);
 extern PfsStatement *pfs_statement_take_any(PfsSession *session, bool silent);
 extern void pfs_statement_leave_ring(PfsSession *session);
 extern void pfs_statement_copy_to_ring(PfsSession *session, const PfsStatement *statement);
@@ -38,30 +45,16 @@ pfs_statement_next_id(PfsSession *session)
 	return session->statement_ids.next++;
 }
 
-/* plain: one is at hand. */
-static inline uint64_t
-pfs_statement_take_id(PfsSession *session, bool top, bool plain)
+/* plain: a statement id is at hand. */
+static inline PfsStatementNumbers
+pfs_statement_take_numbers(PfsSession *session, bool recorded, bool top, bool plain)
 {
-	if (top && pfs_unlikely(session->promised) && session->promised_statement != 0)
-		return pfs_statement_take_promised(session, &session->promised_statement);
-	return plain ? session->statement_ids.next++ : pfs_statement_next_id(session);
-}
-
-/* Gives the statement its event id.  The number is the first to be written: see pfs_journal_read_open. */
-static inline void
-pfs_statement_begin_event(PfsSession *session, bool recorded, const PfsStatement *parent, PfsStatementRecord *record)
-{
-	uint64_t	id = 0;
-
-	if (pfs_likely(recorded))
-	{
-		if (parent == NULL && pfs_unlikely(session->promised) && session->promised_event != 0)
-			id = pfs_statement_take_promised(session, &session->promised_event);
-		else
-			id = pfs_next_number(&session->thread->event_id);
-	}
-	pfs_store(&record->event_id, id);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
+	if (top && pfs_unlikely(session->promised))
+		return pfs_statement_take_promised(session, recorded);
+	return (PfsStatementNumbers) {
+		.event = pfs_likely(recorded) ? pfs_next_number(&session->thread->event_id) : 0,
+		.statement = plain ? session->statement_ids.next++ : pfs_statement_next_id(session)
+	};
 }
 
 /* Is a statement id at hand, so that none has to be claimed? */
@@ -149,6 +142,7 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 {
 	PfsStatement *statement = pfs_statement_take(session, silent, parent == NULL, plain != 0);
 	PfsStatementRecord *record;
+	PfsStatementNumbers numbers;
 	bool		recorded;
 	uint64_t	outer = session->transaction.event_id;
 
@@ -162,10 +156,12 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 	statement->plain = plain;
 	statement->parent = parent;
 	statement->since = start;
-	pfs_statement_begin_event(session, recorded, parent, record);
+	numbers = pfs_statement_take_numbers(session, recorded, parent == NULL, plain != 0);
+	pfs_store(&record->event_id, numbers.event);	/* the first to be written: see pfs_journal_read_open */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 	pfs_store(&record->epoch, pfs_epoch_of(plain ? plain : session->decided));
 	pfs_store(&record->start, start);
-	pfs_store(&record->statement_id, pfs_statement_take_id(session, parent == NULL, plain != 0));
+	pfs_store(&record->statement_id, numbers.statement);
 	pfs_copy_words(&record->query_id, template, sizeof(*template));
 	if (!plain)
 		pfs_store(&record->text_length, 0);
@@ -253,7 +249,7 @@ pfs_statement_append(PfsSession *session, const PfsStatement *statement, bool is
 static inline bool
 pfs_statement_is_plain(const PfsSession *session, const PfsStatement *statement)
 {
-	return statement->plain == pfs_load_acquire(&session->arena->changes) && session->newest == statement &&
+	return statement->plain == pfs_load_acquire(&session->arena->changes) && session->newest == statement && !session->times_cpu &&
 		session->running == statement->parent && statement->waits.used == 0;
 }
 

@@ -126,11 +126,14 @@ static PFS_HOT AS_IT_IS int
 put_complete_plain_timed(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
+	PfsTicks	now;
 
 	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_TIMED || !pfs_pg_answer_is_near()))
 		return put_complete_any(type, body, length);
-	return put_complete_plain(type, body, length, session, &session->statement[0],
-							  pfs_pg_answer_timed_near(PFS_PG_ANSWER_EXECUTE));
+	now = pfs_pg_answer_timed_near(PFS_PG_ANSWER_EXECUTE);
+	if (pfs_unlikely(session->times_cpu) && pfs_pg_command.block)
+		pfs_statement_end_cpu(session, &session->statement[0], now);
+	return put_complete_plain(type, body, length, session, &session->statement[0], now);
 }
 
 static int	put_complete(char type, const char *body, size_t length);
@@ -246,24 +249,43 @@ put_ready_summing(char type, const char *body, size_t length)
 	return put_ready_at_last(type, body, length);
 }
 
-/* A statement is open that has waited for its implicit commit, or another one. */
-static PFS_HOT AS_IT_IS int
-put_ready_committed(char type, const char *body, size_t length)
+/* Its statement has waited for its implicit commit, and ends now in the plain way. */
+static pg_attribute_always_inline int
+put_ready_plain(char type, const char *body, size_t length, PfsSession *session, PfsStatement *statement, PfsTicks now)
 {
-	PfsSession *session = pfs_pg_session();
-	PfsStatement *statement = pfs_pg_plain_top(session);
-	PfsTicks	now;
-
-	if (pfs_unlikely(statement == NULL || pfs_pg_waiting.nameless != 0 || statement->host_state != PFS_PG_COMMITTING ||
-					 !pfs_now_is_near()))
-		return put_ready_at_last(type, body, length);
-	if (pfs_pg_end_plain(session, statement, pfs_now_near(), true, true))
+	if (pfs_pg_end_plain(session, statement, now, true, true))
 		return put_ready_summing(type, body, length);
 	now = pfs_pg_command.ended;
 	if (pfs_unlikely(now <= pfs_pg_command.came))
 		return put_ready_at_last(type, body, length);
 	begin_idle(session, body, length, now);
 	return pfs_pg_entry.putmessage(type, body, length);
+}
+
+/* The same of one whose processor time is taken. */
+static AS_IT_IS int
+put_ready_with_cpu(char type, const char *body, size_t length)
+{
+	PfsSession *session = pfs_pg_session();
+	PfsTicks	now = pfs_now_near();
+
+	pfs_statement_end_cpu(session, &session->statement[0], now);
+	return put_ready_plain(type, body, length, session, &session->statement[0], now);
+}
+
+/* A statement is open that has waited for its implicit commit, or another one. */
+static PFS_HOT AS_IT_IS int
+put_ready_committed(char type, const char *body, size_t length)
+{
+	PfsSession *session = pfs_pg_session();
+	PfsStatement *statement = pfs_pg_plain_top(session);
+
+	if (pfs_unlikely(statement == NULL || pfs_pg_waiting.nameless != 0 || statement->host_state != PFS_PG_COMMITTING ||
+					 !pfs_now_is_near()))
+		return put_ready_at_last(type, body, length);
+	if (pfs_unlikely(session->times_cpu))
+		return put_ready_with_cpu(type, body, length);
+	return put_ready_plain(type, body, length, session, statement, pfs_now_near());
 }
 
 /* The answer to a simple query, which is counted now, and most often timed. */

@@ -375,6 +375,8 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	if (kind != PLAIN_COMMAND)
 		store_shape(record, template);
 	pfs_statement_publish_here(session, nested ? statement->place : 0, record);
+	if (pfs_unlikely(session->times_cpu))
+		pfs_statement_begin_cpu(session, statement);
 	if (nested)
 		return statement;
 	pfs_statement_take_waits(session, statement);
