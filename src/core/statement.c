@@ -745,7 +745,7 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 		pfs_lose(session->arena, PFS_LOSS_DIGEST);
 	if (pfs_likely(statement->recorded) || !end_without_row(session, statement))
 	{
-		pfs_statement_append(session, statement, false);
+		pfs_statement_append(session, thread, statement, false);
 		pfs_statement_hide(session, statement);
 	}
 	release(session, statement);

@@ -230,9 +230,8 @@ pfs_statement_hide(PfsSession *session, const PfsStatement *statement)
  * sees by its number that it is not open any more.  is_there: it is known to stand there.
  */
 static inline __attribute__((always_inline)) uint64_t
-pfs_statement_append(PfsSession *session, const PfsStatement *statement, bool is_there)
+pfs_statement_append(PfsSession *session, PfsThread *thread, const PfsStatement *statement, bool is_there)
 {
-	PfsThread  *thread = session->thread;
 	uint64_t	number = pfs_load(&thread->ended) + 1;
 
 	if (is_there || pfs_likely(session->in_ring == statement))
@@ -261,11 +260,11 @@ pfs_statement_is_plain_first(const PfsSession *session, const PfsStatement *firs
 }
 
 /*
- * Ends such a statement, now or when it paused: *end says when it did.  is_first: pfs_statement_is_plain_first.  True: it is
- * time to sum.
+ * Ends such a statement, now or when it paused: *end says when it did.  since: the statement's, which the caller has looked
+ * at.  is_first: pfs_statement_is_plain_first.  True: it is time to sum.
  */
 static inline __attribute__((always_inline)) bool
-pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks *end, bool is_first)
+pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks since, PfsTicks *end, bool is_first)
 {
 	PfsThread  *thread = session->thread;
 	PfsStatementRecord *record = statement->record;
@@ -273,10 +272,10 @@ pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks *
 	PfsTicks	wait = statement->spent;
 	uint64_t	number;
 
-	if (pfs_likely(statement->since != 0))
+	if (pfs_likely(since != 0))
 	{
-		*end = pfs_max(*end, statement->since);
-		wait += *end - statement->since;
+		*end = pfs_max(*end, since);
+		wait += *end - since;
 	}
 	else
 		*end = statement->paused_at;
@@ -284,7 +283,7 @@ pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks *
 	pfs_store(&record->end, *end);
 	pfs_store(&record->wait, wait);
 	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
-	number = pfs_statement_append(session, statement, is_first);
+	number = pfs_statement_append(session, thread, statement, is_first);
 	statement->in_use = false;
 	session->newest = older;
 	if (!is_first)				/* else the next one has its place */

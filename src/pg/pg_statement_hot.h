@@ -34,17 +34,18 @@ StaticAssertDecl(Max(PFS_COUNTER_ROWS_SENT, PFS_COUNTER_ROWS_AFFECTED) < 8, "bit
 static pg_attribute_always_inline bool
 pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, bool is_top, bool is_first)
 {
-	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
+	PfsTicks	since = statement->since;	/* 0: others had the time since it began to rest */
+	PfsPgQuery *query = statement->host_query;
 	bool		sums;
 
 	pfs_pg_store_rows(statement);
-	if (statement->host_query != NULL)
-		pfs_pg_query_without(statement->host_query);
-	sums = pfs_statement_end_plain(session, statement, &end, is_first);
+	if (query != NULL)
+		pfs_pg_query_without(query);
+	sums = pfs_statement_end_plain(session, statement, since, &end, is_first);
 	if (pfs_likely(is_top))
 	{
 		session->top = NULL;
-		if (pfs_likely(ran))
+		if (pfs_likely(since != 0))
 			pfs_pg_command_time_spent(end);
 	}
 	return pfs_unlikely(sums);

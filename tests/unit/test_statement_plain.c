@@ -63,8 +63,8 @@ end(Side *side, PfsStatement *statement, bool plain, PfsTicks now)
 		bool first = statement == &side->session->statement[0] && side->session->running == NULL &&
 					 pfs_statement_is_plain_first(side->session, statement);
 
-		if (first ? pfs_statement_end_plain(side->session, statement, &now, true)
-				  : pfs_statement_end_plain(side->session, statement, &now, false))
+		if (first ? pfs_statement_end_plain(side->session, statement, statement->since, &now, true)
+				  : pfs_statement_end_plain(side->session, statement, statement->since, &now, false))
 			pfs_statement_sum(side->session);
 	}
 	else
