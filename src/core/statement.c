@@ -667,15 +667,17 @@ pfs_statement_drop(PfsSession *session, PfsStatement *statement)
 	release(session, statement);
 }
 
-static PFS_COLD void
-hand_over_waits(PfsSession *session, PfsStatement *statement)
+PFS_HOT __attribute__((noinline)) void
+pfs_statement_hand_over_waits(PfsSession *session, PfsStatement *statement)
 {
-	if (!pfs_enter_recording(session))
-		return;
-	pfs_seq_write_begin(&session->thread->seq);
-	pfs_wait_hand_over(session, statement);
-	pfs_seq_write_end(&session->thread->seq);
-	pfs_leave_recording(session);
+	if (pfs_enter_recording(session))
+	{
+		pfs_seq_write_begin(&session->thread->seq);
+		pfs_wait_hand_over(session, statement);
+		pfs_seq_write_end(&session->thread->seq);
+		pfs_leave_recording(session);
+	}
+	statement->waits.used = statement->waits.last = 0;
 }
 
 /*
@@ -740,7 +742,7 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	if (pfs_unlikely(((record->used ^ session->flags) & HISTORIES) != 0))
 		pfs_store(&record->used, (record->used & ~HISTORIES) | (session->flags & HISTORIES));
 	if (pfs_unlikely(statement->waits.used > 0))
-		hand_over_waits(session, statement);
+		pfs_statement_hand_over_waits(session, statement);
 	if (pfs_unlikely(record->digest == PFS_DIGEST_OTHERS) && record->query_id != 0 && !statement->silent)
 		pfs_lose(session->arena, PFS_LOSS_DIGEST);
 	if (pfs_likely(statement->recorded) || !end_without_row(session, statement))

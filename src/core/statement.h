@@ -534,6 +534,9 @@ pfs_statement_was_complete(PfsStatement *statement)
 extern PFS_COLD void pfs_statement_begin_cpu(const PfsSession *session, PfsStatement *statement);
 extern PFS_COLD void pfs_statement_end_cpu(PfsSession *session, PfsStatement *statement, PfsTicks end);
 
+/* What it has waited for is added to its digest's waits: when it ends, or just before.  It is none any more. */
+extern void pfs_statement_hand_over_waits(PfsSession *session, PfsStatement *statement);
+
 /* Ends the statement.  It ran until then, or if it does not run until it paused: returns when that was. */
 extern PfsTicks pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end);
 

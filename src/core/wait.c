@@ -137,16 +137,14 @@ pfs_wait_find_socket(PfsSession *session)
 	return session->wait_rows.socket = pfs_socket_stat(session->arena, socket);
 }
 
-__attribute__((noinline)) void
-pfs_wait_count_file(PfsSession *session, const PfsWait *wait, PfsTicks ticks, int64_t bytes)
+PFS_COLD PfsObjectCell *
+pfs_wait_find_file(PfsSession *session, const PfsWait *wait)
 {
-	PfsObjectCell *file = pfs_file_cell(session->arena, session->thread, wait->row, wait->use);
+	PfsObjectCell *cell = pfs_file_cell(session->arena, session->thread, wait->row, wait->use);
 
-	if (pfs_unlikely(file == NULL))
-		return;
-	pfs_seq_write_begin(&file->head.seq);
-	pfs_wait_add_io(&file->stat.io, pfs_part_of_operation[wait->operation], ticks, bytes);
-	pfs_seq_write_end(&file->head.seq);
+	if (wait->cell != NULL)
+		*wait->cell = cell;
+	return cell;
 }
 
 void

@@ -29,6 +29,7 @@ typedef struct PfsWait
 	uint8_t		spare;
 	uint32_t	row;			/* file, see object.h; 0 = none */
 	uint32_t	use;
+	PfsObjectCell **cell;		/* where this thread counts the file, as far as the caller knows; NULL = he keeps nothing */
 	PfsWaitObject object;		/* what a row shows; filled by the caller if pfs_wait_shown */
 } PfsWait;
 

@@ -19,7 +19,8 @@ extern PfsIoStat *pfs_wait_find_socket(PfsSession *session);
 /* A kind of wait that is not the last one of these totals; NULL: too many. */
 extern PfsTimerStat *pfs_wait_find_total(PfsWaitTotals *totals, uint32_t wait);
 
-extern void pfs_wait_count_file(PfsSession *session, const PfsWait *wait, PfsTicks ticks, int64_t bytes);
+/* Of a file whose cell the caller does not know any more, or not yet; he does then.  Inside seq. */
+extern PFS_COLD PfsObjectCell *pfs_wait_find_file(PfsSession *session, const PfsWait *wait);
 
 /* The thread's cell of a wait that ends now; NULL: the pool is full.  Inside seq. */
 static inline void *
@@ -73,6 +74,29 @@ pfs_wait_add_io(PfsIoStat *stat, unsigned part, PfsTicks ticks, int64_t bytes)
 		pfs_add(&stat->bytes[part], (uint64_t) bytes);
 }
 
+/* NULL: there is no room. */
+static inline PfsObjectCell *
+pfs_wait_file_cell(PfsSession *session, const PfsWait *wait)
+{
+	PfsObjectCell *cell = wait->cell != NULL ? *wait->cell : NULL;
+
+	return pfs_likely(cell != NULL && pfs_load(&cell->head.key) == wait->row && pfs_load(&cell->head.use) == wait->use &&
+					  pfs_load(&cell->head.epoch) == pfs_load_acquire(&session->arena->reset_now))
+		? cell : pfs_wait_find_file(session, wait);
+}
+
+static inline void
+pfs_wait_count_file(PfsSession *session, const PfsWait *wait, unsigned part, PfsTicks ticks, int64_t bytes)
+{
+	PfsObjectCell *file = pfs_wait_file_cell(session, wait);
+
+	if (pfs_unlikely(file == NULL))
+		return;
+	pfs_seq_write_begin(&file->head.seq);
+	pfs_wait_add_io(&file->stat.io, part, ticks, bytes);
+	pfs_seq_write_end(&file->head.seq);
+}
+
 static inline void
 pfs_wait_add_up(PfsSession *session, const PfsWait *wait, PfsTicks ticks, int64_t bytes)
 {
@@ -86,7 +110,7 @@ pfs_wait_add_up(PfsSession *session, const PfsWait *wait, PfsTicks ticks, int64_
 		if (pfs_likely(cell != NULL))
 			pfs_wait_add_io(&((PfsIoCell *) cell)->stat, part, ticks, bytes);
 		if (wait->row != 0)
-			pfs_wait_count_file(session, wait, ticks, bytes);
+			pfs_wait_count_file(session, wait, part, ticks, bytes);
 		else if (pfs_likely(wait->kind == PFS_WAIT_SOCKET))
 		{
 			socket = session->wait_rows.socket;

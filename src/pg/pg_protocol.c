@@ -91,9 +91,29 @@ put_complete_timed(char type, const char *body, size_t length)
 	return pfs_pg_entry.putmessage(type, body, length);
 }
 
+/*
+ * Does nothing but what it has waited for keep the client's statement from ending in the plain way?  Then that is handed
+ * over first, and the caller begins again.
+ */
+static inline bool
+was_plain_but_for_waits(PfsSession *session)
+{
+	PfsStatement *first = &session->statement[0];
+
+	if (first->waits.used == 0 || session->in_ring != first || session->top != first ||
+		first->plain != pfs_load_acquire(&session->arena->changes))
+		return false;
+	pfs_statement_hand_over_waits(session, first);
+	return true;
+}
+
+static int	put_complete(char type, const char *body, size_t length);
+
 static AS_IT_IS int
 put_complete_any(char type, const char *body, size_t length)
 {
+	if (was_plain_but_for_waits(&pfs_session))
+		return put_complete(type, body, length);
 	if (pfs_unlikely(pfs_pg_is_idle() || !pfs_session.extended))
 		return put_complete_otherwise(type, body, length);
 	if (pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_EXECUTE)))
@@ -135,8 +155,6 @@ put_complete_plain_timed(char type, const char *body, size_t length)
 		pfs_statement_end_cpu(session, &session->statement[0], now);
 	return put_complete_plain(type, body, length, session, &session->statement[0], now);
 }
-
-static int	put_complete(char type, const char *body, size_t length);
 
 /* The same of one whose plan has more to tell: once more, when that is known. */
 static PFS_HOT AS_IT_IS int
@@ -282,7 +300,8 @@ put_ready_committed(char type, const char *body, size_t length)
 
 	if (pfs_unlikely(statement == NULL || pfs_pg_waiting.nameless != 0 || statement->host_state != PFS_PG_COMMITTING ||
 					 !pfs_now_is_near()))
-		return put_ready_at_last(type, body, length);
+		return was_plain_but_for_waits(session) ? put_ready_committed(type, body, length)
+			: put_ready_at_last(type, body, length);
 	if (pfs_unlikely(session->times_cpu))
 		return put_ready_with_cpu(type, body, length);
 	return put_ready_plain(type, body, length, session, statement, pfs_now_near());

@@ -266,6 +266,17 @@ drains_latch(const PfsCall *call)
 	return call->fd >= 0 && pfs_pg_fd(call->fd, true)->kind == PFS_PG_FD_OTHER;
 }
 
+/* What is known of a file or descriptor goes into call_wait. */
+static inline void
+take_object(PfsPgFd *fd)
+{
+	call_wait.row = fd->row;
+	call_wait.use = fd->use;
+	call_wait.cell = &fd->cell;
+	call_wait.object.type = fd->type;
+	call_wait.object.instance = fd->object;
+}
+
 /*
  * What a call's descriptor or path says: its object goes into call_wait.  The result is the wait it
  * is when the server has no event for it.
@@ -273,22 +284,18 @@ drains_latch(const PfsCall *call)
 static pg_attribute_always_inline uint32
 describe(PfsCall *call, bool has_event)
 {
-	const PfsCallType *type = &pfs_call_types[call->number];
-	const PfsPgFd *fd;
+	PfsPgFd    *fd;
 
 	if (pfs_unlikely(call->fd < 0))
 	{
-		call_wait.row = 0;
-		call_wait.object.type = PFS_WAIT_OBJECT_NONE;
-		call_wait.object.instance = 0;
-		return type->target == PFS_TARGET_PATH && call->path != NULL && !has_event
-			? (uint32) pfs_pg_wait_of_path(call->path) : (uint32) PFS_PG_WAIT_UNATTRIBUTED;
+		static PfsPgFd none = {.wait = PFS_PG_WAIT_UNATTRIBUTED};
+
+		take_object(&none);
+		return pfs_call_types[call->number].target == PFS_TARGET_PATH && call->path != NULL && !has_event
+			? (uint32) pfs_pg_wait_of_path(call->path) : none.wait;
 	}
-	fd = pfs_pg_fd(call->fd, type->operation != PFS_OPERATION_CLOSE);
-	call_wait.row = fd->row;
-	call_wait.use = fd->use;
-	call_wait.object.type = fd->type;
-	call_wait.object.instance = fd->object;
+	fd = pfs_pg_fd(call->fd, call_facts[call->number].operation != PFS_OPERATION_CLOSE);
+	take_object(fd);
 	return fd->wait;
 }
 
@@ -315,12 +322,34 @@ long_meaning(uint32 code, uint32 wait)
 	}
 }
 
+/*
+ * The wait of a call that is an event of its own begins.  code: the server's, and wait the number of that, UINT32_MAX: it has
+ * none; 0: what the descriptor says.  False: it is not wanted.
+ */
+static pg_attribute_always_inline bool
+begin_event(PfsCall *call, uint32 code, uint32 wait)
+{
+	const PfsWaitHot *hot;
+
+	if (code == 0)
+		wait = describe(call, false);
+	if (pfs_unlikely(wait == UINT32_MAX))
+		return false;
+	hot = pfs_wait_hot(&pfs_session, wait);
+	if (pfs_unlikely(!hot->enabled))
+		return false;
+	if (code != 0)
+		(void) describe(call, true);
+	call_wait.operation = call_facts[call->number].operation;
+	pfs_wait_begin_hot(&pfs_session, &call_wait, hot, 0);
+	return true;
+}
+
 static pg_noinline Meaning
 meaning_of(PfsCall *call)
 {
 	uint32		code = *(volatile uint32 *) my_wait_event_info;
 	uint32		wait = UINT32_MAX;
-	PfsWaitHot *hot;
 
 	if (pfs_unlikely(pfs_pg_waiting.unsettled) && (code & 0xFF000000) != PG_WAIT_LWLOCK)
 		pfs_pg_wait_settle_all();
@@ -338,15 +367,8 @@ meaning_of(PfsCall *call)
 			if (meaning != MEANS_EVENT)
 				return meaning;
 		}
-		if (wait == UINT32_MAX || !(hot = pfs_wait_hot(&pfs_session, wait))->enabled)
-			return MEANS_NOTHING;
-		describe(call, true);
 	}
-	else if (!(hot = pfs_wait_hot(&pfs_session, describe(call, false)))->enabled)
-		return MEANS_NOTHING;
-	call_wait.operation = call_facts[call->number].operation;
-	pfs_wait_begin_hot(&pfs_session, &call_wait, hot, 0);
-	return MEANS_EVENT;
+	return begin_event(call, code, wait) ? MEANS_EVENT : MEANS_NOTHING;
 }
 
 StaticAssertDecl(PG_WAIT_LWLOCK < PG_WAIT_CLIENT && PG_WAIT_LOCK < PG_WAIT_CLIENT &&
@@ -456,6 +478,9 @@ begin_first(const PfsCall *call)
 static bool
 begin(PfsCall *call)
 {
+	uint32		code;
+	uint32		wait = 0;
+
 	if (pfs_unlikely(pfs_session.thread == NULL) && !begin_first(call))
 		return false;
 	(void) pfs_session_decided(&pfs_session);
@@ -465,29 +490,26 @@ begin(PfsCall *call)
 	pfs_pg_waiting.call = call;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	count_call(call);
-	if (*(volatile uint32 *) my_wait_event_info == WAIT_EVENT_CLIENT_READ && pfs_pg_is_idle() &&
-		!pfs_pg_waiting.unsettled && pfs_call_types[call->number].operation == PFS_OPERATION_POLL && begin_idle())
+	code = *(volatile uint32 *) my_wait_event_info;
+	if (code == WAIT_EVENT_CLIENT_READ && pfs_pg_is_idle() && !pfs_pg_waiting.unsettled &&
+		call_facts[call->number].operation == PFS_OPERATION_POLL && begin_idle())
 	{
 		call->observer = MEANS_IDLE;
 		return true;
 	}
-	if (*(volatile uint32 *) my_wait_event_info != 0 || call->fd < 0 || pfs_pg_waiting.unsettled ||
-		(call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
+	/* most are simple operations on a descriptor, of files by most */
+	if (code != 0)
+		wait = (code & 0xFF000000) == PG_WAIT_IO ? pfs_wait_of_code(pfs_arena, code) : UINT32_MAX;
+	if (pfs_unlikely(wait == UINT32_MAX || call->fd < 0 || pfs_pg_waiting.unsettled ||
+					 (call_facts[call->number].effects & ~EFFECT_ON_IDLE) != 0))
 		return begin_other(call);
-	else
+	if (pfs_unlikely(!begin_event(call, code, wait)))
 	{
-		const PfsWaitHot *hot = pfs_wait_hot(&pfs_session, describe(call, false));
-
-		if (pfs_unlikely(!hot->enabled))
-		{
-			pfs_pg_waiting.call = NULL;
-			return false;
-		}
-		call_wait.operation = call_facts[call->number].operation;
-		pfs_wait_begin_hot(&pfs_session, &call_wait, hot, 0);
-		call->observer = MEANS_EVENT;
-		return true;
+		pfs_pg_waiting.call = NULL;
+		return false;
 	}
+	call->observer = MEANS_EVENT;
+	return true;
 }
 
 /* --- end --- */
@@ -496,7 +518,7 @@ static void
 note_file(const PfsCall *call, int64_t result)
 {
 	uint8		effects = call_facts[call->number].effects;
-	const PfsPgFd *opened;
+	PfsPgFd    *opened;
 
 	if (result < 0 || call->path == NULL)
 		return;
@@ -505,12 +527,21 @@ note_file(const PfsCall *call, int64_t result)
 	if ((effects & EFFECT_OPENS) == 0)
 		return;
 	opened = pfs_pg_fd_opened((int) result, call->path);
-	if (opened == NULL)
-		return;
-	call_wait.row = opened->row;
-	call_wait.use = opened->use;
-	call_wait.object.type = PFS_WAIT_OBJECT_FILE;
-	call_wait.object.instance = opened->object;
+	if (opened != NULL)
+		take_object(opened);
+}
+
+static inline void
+end_event(const PfsCall *call, int64_t result)
+{
+	const CallFacts *facts = &call_facts[call->number];
+	PfsTicks	now = call_wait.start != 0 ? pfs_now() : 0;
+
+	if (pfs_unlikely((facts->effects & EFFECT_ON_FILES) != 0))
+		note_file(call, result);
+	pfs_wait_end_here(&pfs_session, &call_wait, now, result >= 0 && facts->bytes ? result : -1);
+	if (pfs_unlikely(call_wait.wait == PFS_PG_WAIT_CLIENT_SOCKET))
+		learn_client(call);
 }
 
 static pg_noinline void
@@ -518,17 +549,7 @@ end_other(const PfsCall *call, int64_t result)
 {
 	Meaning		meaning = (Meaning) call->observer;
 
-	if (meaning == MEANS_EVENT)
-	{
-		PfsTicks	now = call_wait.start != 0 ? pfs_now() : 0;
-
-		if ((call_facts[call->number].effects & EFFECT_ON_FILES) != 0)
-			note_file(call, result);
-		pfs_wait_end(&pfs_session, &call_wait, now, result >= 0 && call_facts[call->number].bytes ? result : -1);
-		if (pfs_unlikely(call_wait.wait == PFS_PG_WAIT_CLIENT_SOCKET))
-			learn_client(call);
-	}
-	else if (meaning == MEANS_LWLOCK)
+	if (meaning == MEANS_LWLOCK)
 	{
 		touch_long(&lwlock_wait);
 		if (MyProc->lwWaiting == 0)
@@ -549,7 +570,10 @@ end_other(const PfsCall *call, int64_t result)
 static void
 end(PfsCall *call, int64_t result)
 {
-	end_other(call, result);
+	if (pfs_likely(call->observer == MEANS_EVENT))
+		end_event(call, result);
+	else
+		end_other(call, result);
 	pfs_pg_waiting.call = NULL;
 }
 

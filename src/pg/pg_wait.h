@@ -127,6 +127,7 @@ typedef struct PfsPgFd
 	uint64		object;			/* ... with this instance; of a file see below */
 	uint32		row;			/* of a file, see object.h; 0 = none */
 	uint32		use;
+	PfsObjectCell *cell;		/* where this thread counts that, as far as is known */
 } PfsPgFd;
 
 #define PFS_PG_DESCRIPTORS 4096
@@ -135,13 +136,13 @@ typedef struct PfsPgFd
 extern PfsPgFd pfs_pg_fds[PFS_PG_DESCRIPTORS];
 extern uint32 pfs_pg_fds_since;
 
-extern const PfsPgFd *pfs_pg_fd_ask(int fd, bool ask);
+extern PfsPgFd *pfs_pg_fd_ask(int fd, bool ask);
 
 /* What a descriptor is, asking the kernel if need be (and ask); good until the next call. */
-static inline const PfsPgFd *
+static inline PfsPgFd *
 pfs_pg_fd(int fd, bool ask)
 {
-	const PfsPgFd *entry = &pfs_pg_fds[(unsigned) fd % PFS_PG_DESCRIPTORS];
+	PfsPgFd    *entry = &pfs_pg_fds[(unsigned) fd % PFS_PG_DESCRIPTORS];
 
 	return pfs_likely((unsigned) fd < PFS_PG_DESCRIPTORS && entry->kind != PFS_PG_FD_UNKNOWN &&
 					  pfs_pg_fds_since == pfs_load(&pfs_session.arena->calls_on))
@@ -151,7 +152,7 @@ pfs_pg_fd(int fd, bool ask)
 /* PfsPgWait of a file name. */
 extern PfsPgWait pfs_pg_wait_of_path(const char *path);
 
-extern const PfsPgFd *pfs_pg_fd_opened(int fd, const char *path);
+extern PfsPgFd *pfs_pg_fd_opened(int fd, const char *path);
 extern void pfs_pg_fd_closing(int fd);
 extern void pfs_pg_fd_forget_all(void);
 

@@ -104,10 +104,10 @@ look_up(PfsPgFd *entry, int fd)
 		set_file(entry, path);
 }
 
-PFS_COLD const PfsPgFd *
+PFS_COLD PfsPgFd *
 pfs_pg_fd_ask(int fd, bool ask)
 {
-	static const PfsPgFd none = {.kind = PFS_PG_FD_OTHER,.wait = PFS_PG_WAIT_UNATTRIBUTED};
+	static PfsPgFd none = {.kind = PFS_PG_FD_OTHER,.wait = PFS_PG_WAIT_UNATTRIBUTED};
 	PfsPgFd    *entry = entry_of(fd);
 
 	if (entry != NULL && entry->kind == PFS_PG_FD_UNKNOWN && ask)
@@ -115,7 +115,7 @@ pfs_pg_fd_ask(int fd, bool ask)
 	return entry == NULL || entry->kind == PFS_PG_FD_UNKNOWN ? &none : entry;
 }
 
-const PfsPgFd *
+PfsPgFd *
 pfs_pg_fd_opened(int fd, const char *path)
 {
 	PfsPgFd    *entry = entry_of(fd);

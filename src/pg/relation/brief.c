@@ -22,7 +22,7 @@ has_one_target(const PlannedStmt *stmt, const ModifyTable *modify)
 static const Plan *
 only_leaf(const Plan *plan, int *hops)
 {
-	while (!IsA(plan, IndexScan))
+	while (!IsA(plan, IndexScan) && !IsA(plan, SeqScan))
 	{
 		if (plan->lefttree == NULL)
 			return IsA(plan, Result) || IsA(plan, ValuesScan) ? plan : NULL;
@@ -59,11 +59,10 @@ pfs_brief_plan(const PlannedStmt *stmt, uint8 *hops)
 	plan = only_leaf(plan, &above);
 	if (plan == NULL || above > PG_UINT8_MAX)
 		return PFS_BRIEF_NOT;
-	if (IsA(plan, IndexScan))
-		*hops = (uint8) above;
-	else if (brief == PFS_BRIEF_SCAN)
-		return PFS_BRIEF_NOT;
-	return brief;
+	if (!IsA(plan, IndexScan) && !IsA(plan, SeqScan))
+		return brief == PFS_BRIEF_SCAN ? PFS_BRIEF_NOT : brief;
+	*hops = (uint8) above;
+	return IsA(plan, IndexScan) ? brief : brief == PFS_BRIEF_SCAN ? PFS_BRIEF_READ : PFS_BRIEF_NOT;
 }
 
 /* --- a call begins --- */
@@ -87,20 +86,55 @@ pfs_brief_excludes_nothing(Relation table, uint32 rules)
 	return true;
 }
 
+PFS_HOT pg_noinline bool
+pfs_brief_begin_read(PfsRelations *relations, const PfsStatement *statement)
+{
+	Relation	table;
+	PfsKnown   *known;
+
+	if (pfs_unlikely(!pfs_brief_may_begin()))
+		return false;
+	table = ((const ScanState *) pfs_brief_leaf(relations, statement->host_hops))->ss_currentRelation;
+	known = pfs_brief_ready(pfs_session.arena, table);
+	if (pfs_unlikely(known == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
+		return false;
+	pfs_known_epoch++;
+	pfs_brief_note_table(&relations->own[PFS_BRIEF_SCANNED], table, known);
+	pfs_brief_run(relations, PFS_BRIEF_READ);
+	return true;
+}
+
 PFS_HOT pg_noinline void
 pfs_brief_begin_other(PfsRelations *relations, const PfsStatement *statement)
 {
-	if (relations->nothing != 0 || !pfs_brief_begin_change(relations, statement))
+	if (relations->nothing != 0 || !(statement->host_brief == PFS_BRIEF_READ ? pfs_brief_begin_read(relations, statement)
+									 : pfs_brief_begin_change(relations, statement)))
 		pfs_relations_begin(relations);
 }
 
 /* --- a call ends --- */
+
+PFS_HOT pg_noinline bool
+pfs_brief_end_read(PfsRelations *relations, PfsStatement *statement)
+{
+	uint64		rows;
+
+	if (pfs_unlikely(!pfs_brief_is_last(relations)) ||
+		pfs_unlikely(!pfs_brief_take_table(&relations->own[PFS_BRIEF_SCANNED], PFS_TABLE_FETCH, &rows)))
+		return false;
+	pfs_brief_leave(relations);
+	if (pfs_likely(rows > 0))
+		pfs_statement_count(statement, PFS_COUNTER_ROWS_EXAMINED, rows);
+	return true;
+}
 
 PFS_HOT pg_noinline void
 pfs_brief_end_other(PfsRelations *relations)
 {
 	PfsStatement *statement = relations->statement;
 
-	if (statement == NULL || relations->brief <= PFS_BRIEF_SCAN || !pfs_brief_end_change(relations, statement))
+	if (statement == NULL || relations->brief == PFS_BRIEF_NOT || relations->brief == PFS_BRIEF_SCAN ||
+		!(relations->brief == PFS_BRIEF_READ ? pfs_brief_end_read(relations, statement)
+		  : pfs_brief_end_change(relations, statement)))
 		pfs_relations_end(relations);
 }

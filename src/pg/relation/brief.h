@@ -1,6 +1,7 @@
 /*
  * brief.h
- *		The most frequent calls by far: those of plans that scan one index at most, and change one table at most.
+ *		The most frequent calls by far: those of plans that scan one index, or read one table, at most, and change one table
+ *		at most.
  *
  * Which these are is a fact of the plan: it stands in the template, and in the statement (host_brief, host_hops).  A call
  * is brief if it is also the outermost one, all of it is recorded, and nothing is timed.  Of its parts relation and known
@@ -16,7 +17,8 @@
 typedef enum PfsBrief
 {
 	PFS_BRIEF_NOT,
-	PFS_BRIEF_SCAN,				/* of one index; from here on the operation + 1 */
+	PFS_BRIEF_READ,				/* one table, all of it */
+	PFS_BRIEF_SCAN,				/* of one index; what follows is this and the operation */
 	PFS_BRIEF_INSERT,			/* one table is changed, maybe behind the scan of one index */
 	PFS_BRIEF_UPDATE,
 	PFS_BRIEF_DELETE
@@ -52,14 +54,20 @@ pfs_brief_untimed(PfsKnown *known)
 	return true;
 }
 
-static inline Relation
-pfs_brief_index(const PfsRelations *relations, uint32 hops)
+static inline const PlanState *
+pfs_brief_leaf(const PfsRelations *relations, uint32 hops)
 {
 	const PlanState *node = relations->plan;
 
 	for (; hops > 0; hops--)
 		node = outerPlanState(node);
-	return ((const IndexScanState *) node)->iss_RelationDesc;
+	return node;
+}
+
+static inline Relation
+pfs_brief_index(const PfsRelations *relations, uint32 hops)
+{
+	return ((const IndexScanState *) pfs_brief_leaf(relations, hops))->iss_RelationDesc;
 }
 
 /* What is returned is noted when it ends: before, nobody asks an index that is read with its table. */
@@ -72,6 +80,15 @@ pfs_brief_note_scan(PfsRelations *relations, Relation index, PfsKnown *known)
 	part->known = known;
 	known->epoch = pfs_known_epoch;
 	known->seen[PFS_INDEX_FETCHED] = pfs_index_fetched(index->pgstat_info);
+}
+
+static inline void
+pfs_brief_note_table(PfsPart *part, Relation table, PfsKnown *known)
+{
+	pfs_counters_read_table(table->pgstat_info, (PfsCounters *) known->seen);
+	known->epoch = pfs_known_epoch;
+	part->relation = table;
+	part->known = known;
 }
 
 static pg_attribute_always_inline void
@@ -143,13 +160,13 @@ pfs_brief_begin_change(PfsRelations *relations, const PfsStatement *statement)
 	relations->own[PFS_BRIEF_SCANNED].relation = NULL;
 	if (pfs_likely(index != NULL))
 		pfs_brief_note_scan(relations, index, scanned);
-	pfs_counters_read_table(table->pgstat_info, (PfsCounters *) changed->seen);
-	changed->epoch = pfs_known_epoch;
-	relations->own[PFS_BRIEF_CHANGED].relation = table;
-	relations->own[PFS_BRIEF_CHANGED].known = changed;
+	pfs_brief_note_table(&relations->own[PFS_BRIEF_CHANGED], table, changed);
 	pfs_brief_run(relations, brief);
 	return true;
 }
+
+/* brief.c: the same of one that is PFS_BRIEF_READ. */
+extern bool pfs_brief_begin_read(PfsRelations *relations, const PfsStatement *statement);
 
 /* --- a call ends --- */
 
@@ -190,9 +207,9 @@ pfs_brief_take_scan(const PfsPart *part, PfsStatement *statement)
 	return true;
 }
 
-/* The same of the table, if nothing but this has happened to it. */
+/* The same of a table, if nothing but this has happened to it. */
 static pg_attribute_always_inline bool
-pfs_brief_take_change(const PfsPart *part, PfsTableOperation operation)
+pfs_brief_take_table(const PfsPart *part, PfsTableOperation operation, uint64 *counted)
 {
 	PfsKnown   *known = part->known;
 	const PgStat_TableStatus *status = part->relation->pgstat_info;
@@ -200,6 +217,7 @@ pfs_brief_take_change(const PfsPart *part, PfsTableOperation operation)
 	uint64		after;
 	int64		rows;
 
+	*counted = 0;
 	if (pfs_unlikely(status == NULL))
 		return false;
 	pfs_counters_read_table(status, &now);
@@ -213,6 +231,7 @@ pfs_brief_take_change(const PfsPart *part, PfsTableOperation operation)
 	if (pfs_unlikely(rows < 0) || pfs_unlikely(!pfs_brief_counts(known, operation, (uint64) rows)))
 		return false;
 	known->seen[operation] = after;
+	*counted = (uint64) rows;
 	return true;
 }
 
@@ -245,22 +264,25 @@ static pg_attribute_always_inline bool
 pfs_brief_end_change(PfsRelations *relations, PfsStatement *statement)
 {
 	const PfsPart *part = relations->own;
+	uint64		rows;
 
 	if (pfs_unlikely(!pfs_brief_is_last(relations)) ||
 		(pfs_likely(part[PFS_BRIEF_SCANNED].relation != NULL) &&
 		 pfs_unlikely(!pfs_brief_take_scan(&part[PFS_BRIEF_SCANNED], statement))) ||
-		pfs_unlikely(!pfs_brief_take_change(&part[PFS_BRIEF_CHANGED],
-											(PfsTableOperation) (relations->brief - PFS_BRIEF_SCAN))))
+		pfs_unlikely(!pfs_brief_take_table(&part[PFS_BRIEF_CHANGED],
+										   (PfsTableOperation) (relations->brief - PFS_BRIEF_SCAN), &rows)))
 		return false;
 	pfs_brief_leave(relations);
 	return true;
 }
 
+extern bool pfs_brief_end_read(PfsRelations *relations, PfsStatement *statement);
+
 /* After the query's run, if that was brief: it changes nothing, or a table without triggers, so nothing is left to be executed. */
 static inline bool
 pfs_brief_leaves_nothing(const PfsRelations *relations)
 {
-	return pfs_likely(relations->brief == PFS_BRIEF_SCAN) ||
+	return pfs_likely(relations->brief == PFS_BRIEF_SCAN) || relations->brief == PFS_BRIEF_READ ||
 		(relations->brief != PFS_BRIEF_NOT &&
 		 ((const ModifyTableState *) relations->plan)->resultRelInfo->ri_TrigDesc == NULL);
 }

@@ -54,8 +54,9 @@ pfs_relations_spell_out(PfsRelations *relations)
 	relations->part = relations->own;
 	relations->parts = 0;
 	if (scanned.relation != NULL)
-		spell_out(relations, scanned.relation, scanned.known, PFS_READS_INDEX);
-	if (relations->brief != PFS_BRIEF_SCAN)
+		spell_out(relations, scanned.relation, scanned.known,
+				  relations->brief == PFS_BRIEF_READ ? PFS_READS_TABLE : PFS_READS_INDEX);
+	if (relations->brief > PFS_BRIEF_SCAN)
 		spell_out(relations, changed.relation, changed.known, PFS_READS_NOTHING);
 	relations->brief = PFS_BRIEF_NOT;
 }
