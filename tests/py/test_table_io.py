@@ -183,6 +183,12 @@ def again(*statements: str) -> list[str]:
 WARM = (*BASE, *SLOW, *again("SELECT * FROM t WHERE id = {i}", "UPDATE t SET v = v + 1 WHERE id = {i}",
     "INSERT INTO t VALUES (2000 + {i}, {i}, '')", "DELETE FROM t WHERE id = 2000 + {i}"))  # fmt: skip
 
+WHOLE = (
+    "CREATE TABLE s (a int, b int)", "CREATE TABLE l (a int, b int)",
+    "INSERT INTO s SELECT g, g FROM generate_series(1, 20) g",
+    "INSERT INTO l SELECT g, g FROM generate_series(1, 60) g",
+)  # fmt: skip
+
 CASES: dict[str, tuple[str, ...]] = {
     "frequent": (*WARM, *again("SELECT * FROM t WHERE id < {i} ORDER BY txt",
         "SELECT DISTINCT v FROM t WHERE id < {i}", "SELECT sum(v) FROM t WHERE id < {i}",
@@ -213,6 +219,22 @@ CASES: dict[str, tuple[str, ...]] = {
     "frequent and routed": (*WARM, *PARTED, *again("INSERT INTO p VALUES (5 * {i} - 1, 0) "
         "ON CONFLICT (id) DO UPDATE SET v = 1", "SELECT * FROM t WHERE id = {i}",
         "UPDATE p SET v = v + 1 WHERE id = 5 * {i} - 1", "UPDATE t SET v = 0 WHERE id = {i}")),
+    "frequent, whole tables": (*WHOLE, *again("SELECT count(*) FROM s", "SELECT * FROM s ORDER BY b LIMIT 3",
+        "SELECT DISTINCT b FROM s WHERE a < {i}", "SELECT * FROM s WHERE a = {i} FOR UPDATE", "SELECT sum(b) FROM l",
+        "UPDATE s SET b = b + 1 WHERE a = {i} % 20", "DELETE FROM l WHERE a = {i}")),
+    "frequent, whole tables that grow": (*WHOLE, "CREATE FUNCTION grow(n int) RETURNS bigint LANGUAGE plpgsql AS $$ "
+        "DECLARE x bigint; BEGIN FOR i IN 1..n LOOP SELECT count(*) INTO x FROM s; INSERT INTO s VALUES (100, x); "
+        "SELECT count(*) INTO x FROM s WHERE a = 100; DELETE FROM s WHERE a = 100 AND b % 2 = 0; END LOOP; "
+        "RETURN x; END $$",
+        *again("SELECT sum(grow(2)) FROM s WHERE a <= 3", "SELECT grow(3)", "SELECT count(*) FROM s")),
+    "frequent, whole tables, failed": (*WHOLE, "CREATE FUNCTION fail() RETURNS int LANGUAGE plpgsql AS $$ DECLARE x int; "
+        "BEGIN SELECT sum(1 / (b - 7)) INTO x FROM s; RETURN x; EXCEPTION WHEN division_by_zero THEN "
+        "SELECT count(*) INTO x FROM s; RETURN x; END $$",
+        *again("!SELECT 1 / (a - 9) FROM s", "SELECT fail()", "SELECT fail() FROM s WHERE a < 4")),
+    "frequent, whole tables, in parts": (*WHOLE, *again("BEGIN", "DECLARE c CURSOR FOR SELECT * FROM s", "FETCH 5 c",
+        "INSERT INTO s VALUES (50, {i})", "SELECT count(*) FROM s", "FETCH 7 c", "DELETE FROM s WHERE a = 50",
+        "SAVEPOINT a", "FETCH {i} c", "SELECT sum(a) FROM s", "ROLLBACK TO a", "FETCH 2 c", "COMMIT"),
+        "BEGIN", "SELECT * FROM s", "TRUNCATE s", "SELECT * FROM s", "ROLLBACK", "SELECT * FROM s"),
     "insert": (*BASE, "INSERT INTO t VALUES (2000, 1, 'a'), (2001, 2, 'b') RETURNING *"),
     "seq scan": (*BASE, "SELECT count(*) FROM t", "SELECT * FROM t WHERE txt = 'x5' LIMIT 1"),
     "index scan": (*BASE, *SLOW, "SELECT * FROM t WHERE id = 5", "SELECT * FROM t WHERE id < 50"),
