@@ -526,7 +526,6 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 	PfsPgQuery *query = find_nested(queryDesc);
 	PfsStatement *caller = pfs_session.running;
 	PfsStatement *statement;
-	bool		reads;
 
 	if (pfs_unlikely(query == NULL) || pfs_unlikely(caller == NULL))
 	{
@@ -534,11 +533,11 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 		return;
 	}
 	statement = query->relations.statement;
-	reads = statement->host_brief == PFS_BRIEF_READ;
 	if (pfs_unlikely(caller->host_query == NULL || statement->host_state != PFS_PG_RUNNING || !statement->host_at_once ||
-					 (!reads && statement->host_brief != PFS_BRIEF_SCAN) || pfs_pg_protocol_stands()) ||
-		pfs_unlikely(!(reads ? pfs_brief_begin_read(&query->relations, statement)
-					   : pfs_brief_begin_scan(&query->relations, statement))))
+					 pfs_pg_protocol_stands()) ||
+		pfs_unlikely(!(pfs_likely(statement->host_brief == PFS_BRIEF_SCAN)
+					   ? pfs_brief_begin_scan(&query->relations, statement)
+					   : pfs_brief_begin_read(&query->relations, statement))))
 	{
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
@@ -547,8 +546,9 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 	pfs_pg_enter(statement);
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	if (pfs_unlikely(!is_on_stage(query, statement)) ||
-		pfs_unlikely(!(reads ? pfs_brief_end_read(&query->relations, statement)
-					   : pfs_brief_end_scan(&query->relations, statement))))
+		pfs_unlikely(!(pfs_likely(query->relations.brief == PFS_BRIEF_SCAN)
+					   ? pfs_brief_end_scan(&query->relations, statement)
+					   : pfs_brief_end_read(&query->relations, statement))))
 	{
 		pfs_brief_end(&query->relations);
 		if (!leave_call(query, statement, NULL, false))
@@ -721,7 +721,7 @@ end_nested(QueryDesc *queryDesc)
 	statement = query->relations.statement;
 	if (!end_query(queryDesc, query, statement))
 		return;
-	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || statement->parent == NULL || statement->since == 0 ||
+	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || statement->since == 0 ||
 					 pfs_pg_waiting.unsettled))
 		pfs_pg_executed(statement);
 	else if (pfs_pg_end_plain(session, statement, pfs_now(), false, false))

@@ -288,11 +288,11 @@ describe(PfsCall *call, bool has_event)
 
 	if (pfs_unlikely(call->fd < 0))
 	{
-		static PfsPgFd none = {.wait = PFS_PG_WAIT_UNATTRIBUTED};
-
-		take_object(&none);
+		call_wait.row = 0;
+		call_wait.object.type = PFS_WAIT_OBJECT_NONE;
+		call_wait.object.instance = 0;
 		return pfs_call_types[call->number].target == PFS_TARGET_PATH && call->path != NULL && !has_event
-			? (uint32) pfs_pg_wait_of_path(call->path) : none.wait;
+			? (uint32) pfs_pg_wait_of_path(call->path) : (uint32) PFS_PG_WAIT_UNATTRIBUTED;
 	}
 	fd = pfs_pg_fd(call->fd, call_facts[call->number].operation != PFS_OPERATION_CLOSE);
 	take_object(fd);

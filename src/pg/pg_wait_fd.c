@@ -107,12 +107,15 @@ look_up(PfsPgFd *entry, int fd)
 PFS_COLD PfsPgFd *
 pfs_pg_fd_ask(int fd, bool ask)
 {
-	static PfsPgFd none = {.kind = PFS_PG_FD_OTHER,.wait = PFS_PG_WAIT_UNATTRIBUTED};
+	static PfsPgFd none;
 	PfsPgFd    *entry = entry_of(fd);
 
 	if (entry != NULL && entry->kind == PFS_PG_FD_UNKNOWN && ask)
 		look_up(entry, fd);
-	return entry == NULL || entry->kind == PFS_PG_FD_UNKNOWN ? &none : entry;
+	if (entry != NULL && entry->kind != PFS_PG_FD_UNKNOWN)
+		return entry;
+	none = (PfsPgFd) {.kind = PFS_PG_FD_OTHER,.wait = PFS_PG_WAIT_UNATTRIBUTED};
+	return &none;
 }
 
 PfsPgFd *

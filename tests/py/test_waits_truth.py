@@ -576,7 +576,7 @@ def test_sleep(observer: Any, w: Waiter) -> None:
     took = time.monotonic() - started
     sleep = grown(w.waits(), before)["wait/timeout/postgres/PgSleep"]
     assert 1 <= sleep.count <= 3
-    assert 0.98 <= sleep.seconds <= min(1.02, took)
+    assert 0.98 <= sleep.seconds <= took  # a busy machine wakes it late
     [event] = w.events(statement)
     found = w.wait_rows(mark, "%PgSleep")
     assert len(found) == sleep.count

@@ -92,7 +92,7 @@ pfs_brief_begin_read(PfsRelations *relations, const PfsStatement *statement)
 	Relation	table;
 	PfsKnown   *known;
 
-	if (pfs_unlikely(!pfs_brief_may_begin()))
+	if (pfs_unlikely(statement->host_brief != PFS_BRIEF_READ) || pfs_unlikely(!pfs_brief_may_begin()))
 		return false;
 	table = ((const ScanState *) pfs_brief_leaf(relations, statement->host_hops))->ss_currentRelation;
 	known = pfs_brief_ready(pfs_session.arena, table);
@@ -107,8 +107,7 @@ pfs_brief_begin_read(PfsRelations *relations, const PfsStatement *statement)
 PFS_HOT pg_noinline void
 pfs_brief_begin_other(PfsRelations *relations, const PfsStatement *statement)
 {
-	if (relations->nothing != 0 || !(statement->host_brief == PFS_BRIEF_READ ? pfs_brief_begin_read(relations, statement)
-									 : pfs_brief_begin_change(relations, statement)))
+	if (relations->nothing != 0 || !(pfs_brief_begin_change(relations, statement) || pfs_brief_begin_read(relations, statement)))
 		pfs_relations_begin(relations);
 }
 
@@ -119,7 +118,7 @@ pfs_brief_end_read(PfsRelations *relations, PfsStatement *statement)
 {
 	uint64		rows;
 
-	if (pfs_unlikely(!pfs_brief_is_last(relations)) ||
+	if (pfs_unlikely(relations->brief != PFS_BRIEF_READ) || pfs_unlikely(!pfs_brief_is_last(relations)) ||
 		pfs_unlikely(!pfs_brief_take_table(&relations->own[PFS_BRIEF_SCANNED], PFS_TABLE_FETCH, &rows)))
 		return false;
 	pfs_brief_leave(relations);
@@ -133,8 +132,7 @@ pfs_brief_end_other(PfsRelations *relations)
 {
 	PfsStatement *statement = relations->statement;
 
-	if (statement == NULL || relations->brief == PFS_BRIEF_NOT || relations->brief == PFS_BRIEF_SCAN ||
-		!(relations->brief == PFS_BRIEF_READ ? pfs_brief_end_read(relations, statement)
-		  : pfs_brief_end_change(relations, statement)))
+	if (statement == NULL || !(relations->brief > PFS_BRIEF_SCAN ? pfs_brief_end_change(relations, statement)
+							   : pfs_brief_end_read(relations, statement)))
 		pfs_relations_end(relations);
 }
