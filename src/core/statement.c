@@ -71,9 +71,8 @@ take_over_journal(PfsSession *session)
 
 /*
  * What consumers and switches say of answers.  Those counted so far move to their cells: by what was wanted
- * when they came.
+ * when they came.  Are there some that are counted, and not timed?
  */
-/* Are there some that are counted, and not timed? */
 static bool
 decide_answers(PfsSession *session, uint64_t changes)
 {

@@ -80,8 +80,7 @@ pfs_wait_file_cell(PfsSession *session, const PfsWait *wait)
 {
 	PfsObjectCell *cell = wait->cell != NULL ? *wait->cell : NULL;
 
-	return pfs_likely(cell != NULL && pfs_load(&cell->head.key) == wait->row && pfs_load(&cell->head.use) == wait->use &&
-					  pfs_load(&cell->head.epoch) == pfs_load_acquire(&session->arena->reset_now))
+	return pfs_cache_is(session->arena, &pfs_object_cells[PFS_MAP_FILES], (const PfsCacheCell *) cell, wait->row, wait->use)
 		? cell : pfs_wait_find_file(session, wait);
 }
 

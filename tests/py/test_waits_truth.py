@@ -570,13 +570,16 @@ def test_lock_wait_with_rows_off(observer: Any, session: Callable[..., Waiter]) 
 
 def test_sleep(observer: Any, w: Waiter) -> None:
     """pg_sleep(1) is one second of few events inside its statement."""
-    before, mark, statement = w.waits(), w.last_wait(), w.mark()
-    started = time.monotonic()
-    w.conn.execute("SELECT pg_sleep(1)")
-    took = time.monotonic() - started
+    for _ in range(5):  # a busy machine may wake it late: our own clock tells
+        before, mark, statement = w.waits(), w.last_wait(), w.mark()
+        started = time.monotonic()
+        w.conn.execute("SELECT pg_sleep(1)")
+        took = time.monotonic() - started
+        if took <= 1.02:
+            break
     sleep = grown(w.waits(), before)["wait/timeout/postgres/PgSleep"]
     assert 1 <= sleep.count <= 3
-    assert 0.98 <= sleep.seconds <= took  # a busy machine wakes it late
+    assert 0.98 <= sleep.seconds <= min(1.02, took)
     [event] = w.events(statement)
     found = w.wait_rows(mark, "%PgSleep")
     assert len(found) == sleep.count
