@@ -266,11 +266,11 @@ typedef struct PfsSession
 
 _Static_assert(offsetof(PfsSession, waits) + offsetof(PfsWaitTotals, last) <= 3 * PFS_CACHE_LINE, "three lines");
 
-/* Is a command of the client's worked on that came by the extended protocol, and nothing recorded just now? */
+/* Is a command of the client's worked on that came so (by the extended protocol or not), and nothing recorded just now? */
 static inline bool
-pfs_session_works(const PfsSession *session)
+pfs_session_works(const PfsSession *session, bool extended)
 {
-	const uint8_t parts[] = {true, false, PFS_PHASE_COMMAND, 0};
+	const uint8_t parts[] = {extended, false, PFS_PHASE_COMMAND, 0};
 	uint32_t	expected;
 
 	memcpy(&expected, parts, sizeof(expected));

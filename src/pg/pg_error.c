@@ -68,6 +68,7 @@ record_unseen_statement(int sqlstate, const char *message)
 	statement = pfs_statement_open(&pfs_session, PFS_PG_SQL_ERROR, Min(start, now));
 	if (statement == NULL)
 		return;
+	pfs_pg_usage_start(statement);
 	pfs_pg_text_of_message(&text, debug_query_string, false);
 	pfs_statement_text_set(&pfs_session, statement, text.role, text.data,
 						   pfs_pg_clip(text.data, text.length, pfs_arena->sizes.sql_text_length));

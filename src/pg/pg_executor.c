@@ -19,27 +19,35 @@
 #include "pg/pg_protocol.h"
 #include "pg/pg_query.h"
 #include "pg/pg_statement_hot.h"
+#include "pg/pg_template.h"
 #include "pg/pg_text.h"
 #include "pg/pg_wait.h"
 #include "pg/relation/brief.h"
 #include "tcop/dest.h"
 
 static post_parse_analyze_hook_type prev_post_parse_analyze_hook = NULL;
-static planner_hook_type prev_planner_hook = NULL;
+static planner_hook_type next_planner;
 
 /* --- before execution --- */
+
+static inline PfsPgSource
+source_of(const Query *query, const char *text)
+{
+	return (PfsPgSource)
+	{
+		.text = text,.location = query->stmt_location,.length = query->stmt_len,
+			.query_id = (uint64) query->queryId,.class = pfs_pg_class_of_query(query)
+	};
+}
 
 /*
  * What the client's statement is, is kept for an error before it begins.  The query id of a utility
  * statement is taken before the other hooks run: pg_stat_statements zeroes it.
  */
-static PFS_HOT pg_noinline void
+static pg_noinline void
 note_analysed(const char *text, const Query *query)
 {
-	PfsPgSource source = {
-		.text = text,.location = query->stmt_location,.length = query->stmt_len,
-		.query_id = (uint64) query->queryId,.class = pfs_pg_class_of_query(query)
-	};
+	PfsPgSource source = source_of(query, text);
 
 	if (query->utilityStmt != NULL)
 	{
@@ -55,11 +63,30 @@ note_analysed(const char *text, const Query *query)
 	pfs_pg_command.analysed = true;
 }
 
+/* The same of the client's query, if that is known and nothing else is open.  False: nothing was done. */
+static inline bool
+note_known(const char *text, const Query *query)
+{
+	const PfsTemplate *template;
+
+	if (query->utilityStmt != NULL || pfs_session.newest != NULL || pfs_pg_command.since == 0 || pfs_pg_identity_changed())
+		return false;
+	template = pfs_pg_shared_find((uint64) query->queryId, pfs_pg_class_of_operation(query->commandType));
+	if (template == NULL || pfs_session.plain != pfs_load_acquire(&pfs_session.arena->changes))
+		return false;
+	pfs_pg_analysed = source_of(query, text);
+	pfs_pg_analysed.digest = template->digest;
+	pfs_pg_analysed.digest_generation = template->digest_generation;
+	pfs_pg_command.analysed = true;
+	return true;
+}
+
 static PFS_HOT void
 pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate)
 {
-	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && pstate->p_sourcetext != NULL &&
-		!IsParallelWorker() && (pfs_session.running == NULL || query->utilityStmt != NULL))
+	if (pstate->p_sourcetext != NULL && !(pfs_session.thread != NULL && note_known(pstate->p_sourcetext, query)) &&
+		pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker() &&
+		(pfs_session.running == NULL || query->utilityStmt != NULL))
 		note_analysed(pstate->p_sourcetext, query);
 	if (prev_post_parse_analyze_hook)
 		prev_post_parse_analyze_hook(pstate, query, jstate);
@@ -69,18 +96,12 @@ pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstat
 static PfsStatement *
 begin_planning(const Query *parse, const char *query_string, bool with_values)
 {
-	PfsPgSource source = {
-		.text = query_string,.location = parse->stmt_location,.length = parse->stmt_len,
-		.query_id = (uint64) parse->queryId
-	};
+	PfsPgSource source;
 
 	if (query_string == NULL)
 		return NULL;
-	if (pfs_pg_command.analysed && pfs_pg_analysed.query_id == source.query_id &&
-		pfs_session.running == NULL)
-		source = pfs_pg_analysed;
-	else
-		source.class = pfs_pg_class_of_query(parse);
+	source = pfs_pg_command.analysed && pfs_pg_analysed.query_id == (uint64) parse->queryId && pfs_session.running == NULL
+		? pfs_pg_analysed : source_of(parse, query_string);
 	/* an error of a value of the client's that is folded into the plan quotes the value */
 	if (with_values && pfs_session.running == NULL)
 		source.flags |= PFS_PG_SECRET_MESSAGE;
@@ -97,9 +118,8 @@ needs_guard(void)
 	return pfs_session.running == NULL || pfs_session.running->host_query == NULL;
 }
 
-static PFS_HOT PlannedStmt *
-pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
-				 ParamListInfo boundParams)
+static pg_noinline PlannedStmt *
+plan_any(Query *parse, const char *query_string, int cursorOptions, ParamListInfo boundParams)
 {
 	PlannedStmt *result;
 	PfsStatement *statement = NULL;
@@ -117,13 +137,50 @@ pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions,
 			pfs_pg_error_guard(&guard);
 		pfs_pg_enter(statement);	/* functions that planning evaluates are nested in it */
 	}
-	if (prev_planner_hook)
-		result = prev_planner_hook(parse, query_string, cursorOptions, boundParams);
-	else
-		result = standard_planner(parse, query_string, cursorOptions, boundParams);
+	result = next_planner(parse, query_string, cursorOptions, boundParams);
 	if (guarded)
 		pfs_pg_error_unguard(&guard);
 	if (statement != NULL && pfs_pg_is_still(statement, id))
+		pfs_pg_leave(statement);
+	return result;
+}
+
+/* As begin_planning, of the client's query: on stage.  NULL: nothing was done. */
+static inline PfsStatement *
+begin_plain_planning(const Query *parse, const char *query_string, bool with_values)
+{
+	const PfsPgSource *source = &pfs_pg_analysed;
+	const PfsTemplate *template;
+	PfsPgSource own;
+
+	if (pfs_session.thread == NULL || pfs_session.newest != NULL || query_string == NULL)
+		return NULL;
+	if (!pfs_pg_command.analysed || pfs_unlikely(source->query_id != (uint64) parse->queryId))
+	{
+		if (pfs_pg_identity_changed())
+			return NULL;
+		own = source_of(parse, query_string);
+		source = &own;
+	}
+	template = pfs_pg_shared_find(source->query_id, source->class);
+	return template == NULL ? NULL : pfs_pg_begin_plain_planning(source, template, with_values ? PFS_PG_SECRET_MESSAGE : 0);
+}
+
+static PFS_HOT PlannedStmt *
+pfs_hook_planner(Query *parse, const char *query_string, int cursorOptions, ParamListInfo boundParams)
+{
+	PfsStatement *statement = begin_plain_planning(parse, query_string, boundParams != NULL);
+	PlannedStmt *result;
+	ErrorContextCallback guard;
+	uint64		id;
+
+	if (pfs_unlikely(statement == NULL))
+		return plan_any(parse, query_string, cursorOptions, boundParams);
+	id = statement->record->statement_id;
+	pfs_pg_error_guard(&guard);
+	result = next_planner(parse, query_string, cursorOptions, boundParams);
+	pfs_pg_error_unguard(&guard);
+	if (pfs_likely(pfs_pg_is_still(statement, id)))
 		pfs_pg_leave(statement);
 	return result;
 }
@@ -207,6 +264,8 @@ start_done(QueryDesc *queryDesc, const PlannedStmt *plan, PfsStatement *statemen
 	attach(queryDesc, plan, statement);
 }
 
+static void start_planned(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatement *statement);
+
 static pg_noinline void
 start_any(QueryDesc *queryDesc, int eflags)
 {
@@ -217,6 +276,12 @@ start_any(QueryDesc *queryDesc, int eflags)
 	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
 	{
 		pfs_pg_entry.ExecutorStart(queryDesc, eflags);
+		return;
+	}
+	statement = pfs_pg_take_up_plain(queryDesc);
+	if (statement != NULL)
+	{
+		start_planned(queryDesc, eflags, plan, statement);
 		return;
 	}
 	statement = begin_statement(queryDesc);
@@ -265,6 +330,13 @@ start_plain(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatem
 		(void) pfs_pg_query_leave_untied(queryDesc, statement);
 	else
 		attach(queryDesc, plan, statement);
+}
+
+/* It was planned for this execution. */
+static PFS_HOT pg_noinline void
+start_planned(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatement *statement)
+{
+	start_plain(queryDesc, eflags, plan, statement, NULL);
 }
 
 static PFS_HOT pg_noinline void
@@ -828,7 +900,7 @@ pfs_pg_executor_install(void)
 {
 	prev_post_parse_analyze_hook = post_parse_analyze_hook;
 	post_parse_analyze_hook = pfs_hook_post_parse_analyze;
-	prev_planner_hook = planner_hook;
+	next_planner = planner_hook != NULL ? planner_hook : standard_planner;
 	planner_hook = pfs_hook_planner;
 	pfs_pg_executor_in();
 }

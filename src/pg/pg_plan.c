@@ -426,34 +426,33 @@ pfs_pg_usage_end(PfsStatement *statement)
 
 /* --- start and end of a query --- */
 
+/* Nothing if the value is 0.  Returns the next free place. */
+static inline uint32 *
+list_counter(uint32 *place, PfsPgTemplate *template, PfsCounter counter, uint32 value)
+{
+	if (pfs_likely(value == 0))
+		return place;
+	Assert((template->shared.used & PFS_USED_MASK) >> counter == 0);
+	Assert(place < template->shape + PFS_PG_SHAPE_COUNTERS);
+	template->shared.used |= 1u << counter;
+	*place = value;
+	return place + 1;
+}
+
 /* The counters that a shape sets, in the order of their bits: most plans set one or two. */
 static void
 list_counters(const Shape *shape, PfsPgTemplate *template)
 {
-	const struct
-	{
-		PfsCounter	counter;
-		uint32		value;
-	}			all[] = {
-		{PFS_COUNTER_SELECT_RANGE, shape->first_is_range},
-		{PFS_COUNTER_SELECT_SCAN, shape->first_is_sequential},
-		{PFS_COUNTER_CREATED_TMP_TABLES, shape->temporary},
-		{PFS_COUNTER_NO_INDEX_USED, shape->sequential > 0},
-		{shape->first_is_sequential ? PFS_COUNTER_SORT_SCAN : PFS_COUNTER_SORT_RANGE,
-		shape->has_scan ? shape->sorts : 0},
-		{PFS_COUNTER_SELECT_FULL_JOIN, shape->full_join},
-	};
-	int			n = 0;
+	uint32	   *place = template->shape;
 
-	StaticAssertStmt(lengthof(all) <= PFS_PG_SHAPE_COUNTERS, "room for all");
 	StaticAssertStmt(PFS_COUNTER_NO_INDEX_USED < PFS_COUNTERS_KEPT, "records keep them");
-	for (size_t i = 0; i < lengthof(all); i++)
-		if (all[i].value != 0)
-		{
-			Assert((template->shared.used & PFS_USED_MASK) >> all[i].counter == 0);
-			template->shape[n++] = all[i].value;
-			template->shared.used |= 1u << all[i].counter;
-		}
+	place = list_counter(place, template, PFS_COUNTER_SELECT_RANGE, shape->first_is_range);
+	place = list_counter(place, template, PFS_COUNTER_SELECT_SCAN, shape->first_is_sequential);
+	place = list_counter(place, template, PFS_COUNTER_CREATED_TMP_TABLES, shape->temporary);
+	place = list_counter(place, template, PFS_COUNTER_NO_INDEX_USED, shape->sequential > 0);
+	place = list_counter(place, template, shape->first_is_sequential ? PFS_COUNTER_SORT_SCAN : PFS_COUNTER_SORT_RANGE,
+						 shape->has_scan ? shape->sorts : 0);
+	(void) list_counter(place, template, PFS_COUNTER_SELECT_FULL_JOIN, shape->full_join);
 }
 
 void

@@ -107,11 +107,41 @@ was_plain_but_for_waits(PfsSession *session)
 	return true;
 }
 
+static AS_IT_IS int
+put_complete_summing(char type, const char *body, size_t length)
+{
+	pfs_statement_sum(&pfs_session);
+	return pfs_pg_entry.putmessage(type, body, length);
+}
+
+/* Of a simple query: its statement has been executed and committed, and ends in the plain way. */
+static PFS_HOT AS_IT_IS int
+put_complete_simple(char type, const char *body, size_t length)
+{
+	PfsSession *session = pfs_pg_session();
+
+	pfs_pg_command.answered = true;
+	if (pfs_pg_end_plain(session, &session->statement[0], pfs_now_near(), true, true))
+		return put_complete_summing(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
+}
+
+static inline bool
+is_simple_and_plain(PfsSession *session)
+{
+	PfsStatement *statement = pfs_pg_plain_top(session, false);
+
+	return statement != NULL && statement->host_state == PFS_PG_EXECUTED && statement->host_query == NULL &&
+		!session->times_cpu && pfs_now_is_near();
+}
+
 static int	put_complete(char type, const char *body, size_t length);
 
 static AS_IT_IS int
 put_complete_any(char type, const char *body, size_t length)
 {
+	if (is_simple_and_plain(pfs_pg_session()))
+		return put_complete_simple(type, body, length);
 	if (was_plain_but_for_waits(&pfs_session))
 		return put_complete(type, body, length);
 	if (pfs_unlikely(pfs_pg_is_idle() || !pfs_session.extended))
@@ -120,13 +150,6 @@ put_complete_any(char type, const char *body, size_t length)
 		return pfs_pg_answer_is_near() ? put_complete_timed(type, body, length)
 			: put_complete_otherwise(type, body, length);
 	command_complete(true, 0);
-	return pfs_pg_entry.putmessage(type, body, length);
-}
-
-static AS_IT_IS int
-put_complete_summing(char type, const char *body, size_t length)
-{
-	pfs_statement_sum(&pfs_session);
 	return pfs_pg_entry.putmessage(type, body, length);
 }
 
@@ -174,7 +197,7 @@ static PFS_HOT AS_IT_IS int
 put_complete(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
-	PfsStatement *statement = pfs_pg_plain_top(session);
+	PfsStatement *statement = pfs_pg_plain_top(session, true);
 
 	if (pfs_unlikely(statement == NULL || !(pfs_pg_command.block || session->transaction.open) ||
 					 (statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED)))
@@ -296,7 +319,7 @@ static PFS_HOT AS_IT_IS int
 put_ready_committed(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
-	PfsStatement *statement = pfs_pg_plain_top(session);
+	PfsStatement *statement = pfs_pg_plain_top(session, true);
 
 	if (pfs_unlikely(statement == NULL || pfs_pg_waiting.nameless != 0 || statement->host_state != PFS_PG_COMMITTING ||
 					 !pfs_now_is_near()))

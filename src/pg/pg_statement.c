@@ -167,6 +167,7 @@ open_statement(const PfsTemplate *template, bool silent, uint32 flags)
 	}
 	statement->host_flags = flags;
 	statement->host_level = pfs_pg_nest_level;
+	pfs_pg_usage_start(statement);
 	return statement;
 }
 
@@ -275,7 +276,6 @@ describe(PfsStatement *statement, const PfsPgTemplate *template)
 	statement->host_rows_are = template->rows_are;
 	statement->host_brief = template->brief;
 	statement->host_hops = template->hops;
-	pfs_pg_usage_start(statement);
 	store_shape(statement->record, template);
 }
 
@@ -323,6 +323,31 @@ typedef enum Plain
 	PLAIN_NESTED
 } Plain;
 
+/* It is the client's, and on stage; the caller's is noted by the caller. */
+static pg_attribute_always_inline void
+enter_plain(PfsSession *session, PfsStatement *statement)
+{
+	session->running = statement;
+	statement->host_level = statement->host_enter_level = pfs_pg_nest_level;
+}
+
+/* It has begun so, and is shown. */
+static pg_attribute_always_inline void
+begun_plain(PfsSession *session, PfsStatement *statement, Plain kind)
+{
+	if (pfs_unlikely(session->times_cpu))
+		pfs_statement_begin_cpu(session, statement);
+	if (kind == PLAIN_NESTED)
+		return;
+	pfs_statement_take_waits(session, statement);
+	if (pfs_likely(session->transaction.open))
+		return;
+	if (kind == PLAIN_QUERY)
+		pfs_pg_transaction_begin_plain(session, statement);
+	else
+		pfs_pg_transaction_begin(statement->since);	/* an aborted one is not begun again */
+}
+
 static pg_attribute_always_inline PfsStatement *
 begin_plain(const PlannedStmt *plan, Plain kind)
 {
@@ -368,24 +393,13 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 		session->top = statement;
 		pfs_pg_command_forget_analysed();
 	}
-	session->running = statement;
-	statement->host_level = statement->host_enter_level = pfs_pg_nest_level;
+	enter_plain(session, statement);
 	pfs_copy_words(&record->text, &template->text, sizeof(record->text) + sizeof(record->text_length));
 	pfs_pg_usage_start(statement);
 	if (kind != PLAIN_COMMAND)
 		store_shape(record, template);
 	pfs_statement_publish_here(session, nested ? statement->place : 0, record);
-	if (pfs_unlikely(session->times_cpu))
-		pfs_statement_begin_cpu(session, statement);
-	if (nested)
-		return statement;
-	pfs_statement_take_waits(session, statement);
-	if (pfs_likely(session->transaction.open))
-		return statement;
-	if (kind == PLAIN_QUERY)
-		pfs_pg_transaction_begin_plain(session, statement);
-	else
-		pfs_pg_transaction_begin(statement->since);	/* an aborted one is not begun again */
+	begun_plain(session, statement, kind);
 	return statement;
 }
 
@@ -410,6 +424,59 @@ PFS_HOT PfsStatement *
 pfs_pg_begin_plain_nested(const PlannedStmt *plan)
 {
 	return begin_plain(plan, PLAIN_NESTED);
+}
+
+PFS_HOT PfsStatement *
+pfs_pg_begin_plain_planning(const PfsPgSource *source, const PfsTemplate *template, uint32 flags)
+{
+	PfsSession *session = pfs_pg_session();
+	uint64		plain = session->plain;
+	PfsTicks	start = pfs_pg_command.since;
+	PfsPgPart	text;
+	PfsStatement *statement;
+	PfsStatementRecord *record;
+
+	if (pfs_unlikely(!pfs_statement_may_begin_plain(session, plain, false) || start == 0 || source->location < 0))
+		return NULL;
+	pfs_assume(plain != 0);
+	statement = pfs_statement_begin_here(session, template, 0, false, NULL, start, plain, &record);
+	session->top = statement;
+	statement->host_in_call = true;
+	statement->host_state = PFS_PG_ANALYSED;
+	statement->host_flags = (uint8) flags;
+	enter_plain(session, statement);
+	pfs_pg_usage_start(statement);
+	text = pfs_pg_text_part(source->text, source->location, source->length);
+	pfs_statement_text_set(session, statement, template->role, text.data,
+						   pfs_pg_clip(text.data, text.length, session->arena->sizes.sql_text_length));
+	pfs_pg_command_forget_analysed();	/* source may be that */
+	pfs_statement_publish_here(session, 0, record);
+	begun_plain(session, statement, PLAIN_QUERY);
+	return statement;
+}
+
+/* Nothing has happened since it was planned, so that it is the only one. */
+PFS_HOT PfsStatement *
+pfs_pg_take_up_plain(const QueryDesc *desc)
+{
+	PfsSession *session = pfs_pg_session();
+	PfsStatement *statement = session->top;
+	PfsStatementRecord *record;
+	const PfsPgTemplate *shape;
+
+	if (statement == NULL || statement->host_state != PFS_PG_ANALYSED || session->running != NULL ||
+		session->newest != statement || planned_nested > 0 ||
+		statement->plain != pfs_load_acquire(&session->arena->changes) ||
+		statement->record->query_id != (uint64) desc->plannedstmt->queryId)
+		return NULL;
+	shape = pfs_pg_template_shape(desc);
+	record = statement->record;
+	statement->facts = shape->facts;
+	store_shape(record, shape);
+	pfs_store(&record->used, record->used | shape->shared.used);
+	statement->host_caller = NULL;
+	enter_plain(session, statement);
+	return statement;
 }
 
 uint32
@@ -450,6 +517,8 @@ begin_source(PfsPgSource *source)
 	statement = open_statement(&template, !enabled, source->flags);
 	if (statement == NULL)
 		return NULL;
+	if (enabled && statement->parent == NULL)
+		pfs_pg_shared_keep(&template);
 	set_text(statement, source->text, source->location, source->length);
 	pfs_statement_publish(&pfs_session, statement);
 	return statement;

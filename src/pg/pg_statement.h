@@ -74,6 +74,13 @@ extern PfsStatement *pfs_pg_begin_plain(const PlannedStmt *plan);
 extern PfsStatement *pfs_pg_begin_plain_command(const PlannedStmt *plan);
 extern PfsStatement *pfs_pg_begin_plain_nested(const PlannedStmt *plan);
 
+/*
+ * The same of a query of the client's that is about to be planned for this execution, by what all of its id share; and of one
+ * that was, when it begins to be executed.
+ */
+extern PfsStatement *pfs_pg_begin_plain_planning(const PfsPgSource *source, const PfsTemplate *template, uint32 flags);
+extern PfsStatement *pfs_pg_take_up_plain(const QueryDesc *desc);
+
 /* Statements are not wanted, but maybe their transaction is. */
 extern void pfs_pg_begin_nothing(void);
 

@@ -61,16 +61,16 @@ pfs_pg_complete(PfsStatement *statement, PfsTicks now)
 }
 
 /*
- * The client's statement, if it may end so and is the only one that is open, its command is worked on that came by the
- * extended protocol, and nothing is on stage; else NULL.  By far the most.
+ * The client's statement, if it may end so and is the only one that is open, its command is worked on that came so (by
+ * the extended protocol or not), and nothing is on stage; else NULL.  By far the most.
  */
 static pg_attribute_always_inline PfsStatement *
-pfs_pg_plain_top(PfsSession *session)
+pfs_pg_plain_top(PfsSession *session, bool extended)
 {
 	PfsStatement *first = &session->statement[0];
 
 	pfs_keep(first);
-	return pfs_likely(pfs_session_works(session) && pfs_statement_is_plain_first(session, first) && session->running == NULL && session->top == first &&
+	return pfs_likely(pfs_session_works(session, extended) && pfs_statement_is_plain_first(session, first) && session->running == NULL && session->top == first &&
 					  !pfs_pg_waiting.unsettled) ? first : NULL;
 }
 

@@ -27,6 +27,7 @@ typedef struct PfsPgPlanGone
 } PfsPgPlanGone;
 
 PfsPgTemplate pfs_pg_templates[PFS_PG_TEMPLATES];
+PfsPgShared pfs_pg_shared[PFS_PG_SHARED];
 
 static void
 plan_gone(void *arg)
@@ -93,12 +94,27 @@ take_place(const PlannedStmt *plan)
 	return place;
 }
 
+/* Nothing about it is rare: each execution leaves the same record. */
+static inline bool
+is_plain(const PfsTemplate *shared)
+{
+	return shared->digest != PFS_DIGEST_OTHERS && (shared->used & PFS_RECORD_TIMED) != 0;
+}
+
+void
+pfs_pg_shared_keep(const PfsTemplate *template)
+{
+	PfsPgShared *place = &pfs_pg_shared[template->query_id & (PFS_PG_SHARED - 1)];
+
+	place->template = *template;
+	place->decided = is_plain(template) ? pfs_session.decided : 0;
+}
+
 /* What does not need the plan's shape. */
 static void
 fill_common(PfsPgTemplate *template, const PlannedStmt *plan, const char *text, uint32 class, uint64 query_id)
 {
 	uint32		digest = PFS_DIGEST_NONE;
-	PfsPgText	part;
 
 	if (pfs_pg_has_digest(query_id))
 		digest = pfs_pg_digest_of(query_id, text, plan->stmt_location, plan->stmt_len);
@@ -107,13 +123,13 @@ fill_common(PfsPgTemplate *template, const PlannedStmt *plan, const char *text, 
 	template->text_length = 0;
 	if (plan->stmt_location >= 0 && text != NULL)
 	{
-		pfs_pg_text_part(&part, text, plan->stmt_location, plan->stmt_len);
+		PfsPgPart	part = pfs_pg_text_part(text, plan->stmt_location, plan->stmt_len);
+
 		template->text_offset = (uint32) (part.data - text);
 		template->text_length = (uint32) pfs_pg_clip(part.data, part.length, pfs_arena->sizes.sql_text_length);
 		template->text_position = pfs_session.oldest_text - 1;	/* nowhere yet */
 	}
-	template->may_be_plain = !template->silent && template->text_length > 0 &&
-		template->shared.digest != PFS_DIGEST_OTHERS && (template->shared.used & PFS_RECORD_TIMED) != 0;
+	template->may_be_plain = !template->silent && template->text_length > 0 && is_plain(&template->shared);
 	template->key = PFS_PG_NO_KEY;
 }
 
@@ -124,17 +140,9 @@ pfs_pg_template_good(PfsPgTemplate *template)
 	template->key = template->may_be_plain ? pfs_session.key : PFS_PG_NO_KEY;
 }
 
+/* Of a statement that is begun by it, and on stage. */
 static void
-fill_shape(PfsPgTemplate *template, const QueryDesc *desc)
-{
-	template->rows_are = (desc->operation == CMD_SELECT || desc->plannedstmt->hasReturning) << PFS_COUNTER_ROWS_SENT |
-		(desc->operation != CMD_SELECT) << PFS_COUNTER_ROWS_AFFECTED;
-	pfs_pg_shape(desc->plannedstmt, template);
-}
-
-/* It is complete. */
-static void
-keep(PfsPgTemplate *template, const PlannedStmt *plan)
+set_facts(PfsPgTemplate *template)
 {
 	static PfsStatement begun;
 
@@ -145,7 +153,15 @@ keep(PfsPgTemplate *template, const PlannedStmt *plan)
 	begun.host_brief = template->brief;
 	begun.host_hops = template->hops;
 	template->facts = begun.facts;
-	template->plan = plan;
+}
+
+static void
+fill_shape(PfsPgTemplate *template, const QueryDesc *desc)
+{
+	template->rows_are = (desc->operation == CMD_SELECT || desc->plannedstmt->hasReturning) << PFS_COUNTER_ROWS_SENT |
+		(desc->operation != CMD_SELECT) << PFS_COUNTER_ROWS_AFFECTED;
+	pfs_pg_shape(desc->plannedstmt, template);
+	set_facts(template);
 }
 
 static PFS_COLD void
@@ -155,7 +171,7 @@ fill(PfsPgTemplate *template, const QueryDesc *desc)
 
 	fill_common(template, plan, desc->sourceText, pfs_pg_class_of_operation(desc->operation), (uint64) plan->queryId);
 	fill_shape(template, desc);
-	keep(template, plan);
+	template->plan = plan;
 }
 
 void
@@ -174,7 +190,8 @@ pfs_pg_template_of_utility(const PlannedStmt *plan, const PfsPgSource *source, c
 	place->rows_are = place->sorts = place->brief = place->hops = 0;
 	fill_common(place, plan, source->text, source->class, source->query_id);
 	place->text_position = pfs_statement_text_position(&pfs_session, statement);
-	keep(place, plan);
+	set_facts(place);
+	place->plan = plan;
 	pfs_pg_template_good(place);
 }
 

@@ -3,8 +3,8 @@
  *		What all executions of a plan share: digest, class, text, and what the plan's shape tells.
  *
  * Kept for cached plans, as long as no switch changes (arena->changes); forgotten by the memory that the
- * plan lives in.  Other plans serve once and are looked at each time.  One that has the session's key is right as it
- * stands: schema, role and text, too.
+ * plan lives in.  Other plans serve once and are looked at each time; only what does not depend on the plan is kept for
+ * them, by query id.  One that has the session's key is right as it stands: schema, role and text, too.
  */
 #ifndef PFS_PG_TEMPLATE_H
 #define PFS_PG_TEMPLATE_H
@@ -75,6 +75,30 @@ pfs_pg_template_place(const PlannedStmt *plan)
 
 	return pfs_likely(place->plan == plan) ? place : place + 1;
 }
+
+/* What all statements of a query id and class share whatever their plans, for those that are planned each time. */
+typedef struct PfsPgShared
+{
+	PFS_ALIGNED PfsTemplate template;
+	uint64		decided;		/* arena->changes for which its statements may begin in the plain way, with this schema and role; 0 = none */
+} PfsPgShared;
+
+#define PFS_PG_SHARED 256		/* power of two */
+extern PfsPgShared pfs_pg_shared[PFS_PG_SHARED];
+
+/* NULL: it is not known, or they may not begin so. */
+static inline const PfsTemplate *
+pfs_pg_shared_find(uint64 query_id, uint32 class)
+{
+	const PfsPgShared *place = &pfs_pg_shared[query_id & (PFS_PG_SHARED - 1)];
+
+	return pfs_likely(place->decided == pfs_session.plain) && pfs_likely(place->template.query_id == query_id) &&
+		pfs_likely(place->template.class == class) && pfs_likely(place->template.role == pfs_session.role) &&
+		pfs_likely(place->template.schema == pfs_session.schema) ? &place->template : NULL;
+}
+
+/* One that was just made. */
+extern void pfs_pg_shared_keep(const PfsTemplate *template);
 
 /* pg_plan.c: fills in what the plan's shape tells. */
 extern void pfs_pg_shape(const PlannedStmt *plan, PfsPgTemplate *template);

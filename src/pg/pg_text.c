@@ -106,8 +106,8 @@ is_space(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-void
-pfs_pg_text_part(PfsPgText *text, const char *source, int location, int length)
+PFS_HOT PfsPgPart
+pfs_pg_text_part(const char *source, int location, int length)
 {
 	const char *data = source + (location > 0 ? location : 0);
 	size_t		left = length > 0 ? (size_t) length : strlen(data);
@@ -119,8 +119,16 @@ pfs_pg_text_part(PfsPgText *text, const char *source, int location, int length)
 	}
 	while (left > 0 && is_space(data[left - 1]))
 		left--;
-	text->data = data;
-	text->length = left;
+	return (PfsPgPart) {data, left};
+}
+
+static inline void
+keep_part(PfsPgText *text, const char *source, int location, int length)
+{
+	PfsPgPart	part = pfs_pg_text_part(source, location, length);
+
+	text->data = part.data;
+	text->length = part.length;
 }
 
 static void
@@ -171,7 +179,7 @@ keep_only_statement(PfsPgText *text, const char *source)
 	text->data = source;
 	text->length = 0;
 	if (!several)
-		pfs_pg_text_part(text, source, 0, (int) Min(first, (size_t) PG_INT32_MAX));
+		keep_part(text, source, 0, (int) Min(first, (size_t) PG_INT32_MAX));
 }
 
 PFS_HOT void
@@ -190,7 +198,7 @@ pfs_pg_text_kept(PfsPgText *text, const PfsStatement *statement, const char *sou
 	else if (pfs_unlikely(location < 0))
 		keep_only_statement(text, source);
 	else
-		pfs_pg_text_part(text, source, location, length);
+		keep_part(text, source, location, length);
 }
 
 void
@@ -211,7 +219,7 @@ pfs_pg_text_of_message(PfsPgText *text, const char *message, bool parsed)
 		whole = first;
 	}
 	if (parsed && pfs_text_is_query(message, whole))
-		pfs_pg_text_part(text, message, 0, (int) Min(first, (size_t) PG_INT32_MAX));
+		keep_part(text, message, 0, (int) Min(first, (size_t) PG_INT32_MAX));
 	else
 		text->length = pfs_text_mask(message, whole, text->buffer, sizeof(text->buffer));
 }

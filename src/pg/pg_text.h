@@ -34,8 +34,15 @@ typedef struct PfsPgText
 #define PFS_PG_SECRET_MESSAGE 2	/* nor what its error messages quote */
 #define PFS_PG_OWN_QUERY 4		/* a command that executes a query of its own source text */
 
-/* The part of a query string that is this statement, without the white space around it. */
-extern void pfs_pg_text_part(PfsPgText *text, const char *source, int location, int length);
+/* A part of a string. */
+typedef struct PfsPgPart
+{
+	const char *data;
+	size_t		length;
+} PfsPgPart;
+
+/* That part of a query string which is this statement, without the white space around it. */
+extern PfsPgPart pfs_pg_text_part(const char *source, int location, int length);
 
 /* Flags of a statement that executes this command. */
 extern uint32 pfs_pg_text_flags(const Node *utility);

@@ -162,7 +162,6 @@ begin_and_enter(PlannedStmt *pstmt, const char *text)
 	statement = begin_utility(pstmt, text);
 	if (statement == NULL)
 		return NULL;
-	pfs_pg_usage_start(statement);
 	statement->host_alone = *pfs_pg_server.portal == NULL;
 	pfs_pg_enter(statement);
 	return statement;

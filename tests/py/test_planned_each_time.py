@@ -1,0 +1,285 @@
+"""Statements that are planned each time they are executed: the simple protocol, and unnamed ones.
+
+The first execution of a query in a session goes the general way, later ones a short way by what is
+known of their query id. All of them must leave the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from conftest import with_library
+from helpers import Watched, consumers, everything_on, instruments, losses, one, rows
+from statement_helpers import errors_of
+
+TIMES = 6
+OWN = frozenset({
+    "event_id", "end_event_id", "nesting_event_id", "statement_id",
+    "timer_start", "timer_end", "timer_wait", "lock_time", "cpu_time",
+})  # fmt: skip
+"""Columns in which each execution differs."""
+SETUP = """
+CREATE TABLE t (a int PRIMARY KEY, b int, c text);
+INSERT INTO t SELECT i, i % 7, repeat('x', 50) FROM generate_series(1, 1000) i;
+CREATE TABLE u (a int);
+CREATE TABLE log (a int);
+CREATE RULE also AS ON INSERT TO u DO ALSO INSERT INTO log VALUES (new.a);
+CREATE TABLE instead (a int);
+CREATE RULE instead AS ON DELETE TO instead DO INSTEAD UPDATE t SET b = b WHERE t.a = old.a;
+INSERT INTO instead VALUES (1), (2);
+CREATE FUNCTION folded(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN RETURN (SELECT count(*) FROM t WHERE a <= i); END $$;
+CREATE FUNCTION counted(i int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN RETURN (SELECT count(*) FROM t WHERE a <= i); END $$;
+CREATE FUNCTION failing(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'no % here', i; END $$;
+CREATE ROLE other;
+CREATE ROLE plain LOGIN NOINHERIT;
+GRANT other TO plain;
+GRANT ALL ON t TO other, plain;
+CREATE SCHEMA s;
+ANALYZE;
+"""
+
+
+@pytest.fixture(scope="module")
+def server(pg_config: str) -> Iterator[Any]:
+    """A server that keeps 200 statements per thread."""
+    with with_library(
+        pg_config, SETUP, performance_schema__events_statements_history_size=200
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def observer(server: Any) -> Iterator[Any]:
+    with server.connect() as connection:
+        yield connection
+
+
+@pytest.fixture
+def w(server: Any, observer: Any) -> Iterator[Watched]:
+    with Watched(server, observer) as watched:
+        yield watched
+
+
+def kept(event: Any) -> dict[str, Any]:
+    """What each execution of a statement leaves alike."""
+    return {name: value for name, value in event._asdict().items() if name not in OWN}
+
+
+def assert_alike(executions: list[list[Any]]) -> list[Any]:
+    """All executions have made the same events; those of the first."""
+    first = [kept(event) for event in executions[0]]
+    assert first
+    for events in executions[1:]:
+        assert [kept(event) for event in events] == first
+        # nested as the first ones were: in a transaction, or by so many events later
+        assert [e.nesting_event_type for e in events] == [
+            e.nesting_event_type for e in executions[0]
+        ]
+    return executions[0]
+
+
+QUERIES: dict[str, tuple[Any, ...]] = {
+    "constant": ("SELECT 1",),
+    "spaces": ("  \n SELECT  2 \n ",),
+    "comment": ("/* a */ SELECT 3 -- b",),
+    "key": ("SELECT b FROM t WHERE a = 7",),
+    "range": ("SELECT b FROM t WHERE a BETWEEN 3 AND 9 ORDER BY a",),
+    "sorted": ("SELECT DISTINCT c FROM t WHERE a BETWEEN 3 AND 9 ORDER BY c",),
+    "whole": ("SELECT count(*) FROM t",),
+    "join": ("SELECT count(*) FROM t JOIN t AS o USING (b) WHERE o.a < 5 AND t.a < 50",),
+    "update": ("UPDATE t SET b = b WHERE a = 8",),
+    "returning": ("UPDATE t SET b = b WHERE a < 4 RETURNING a",),
+    "insert": ("INSERT INTO u VALUES (1)",),
+    "insert many": ("INSERT INTO log VALUES (1), (2)",),
+    "also": ("INSERT INTO u SELECT 2",),
+    "instead": ("DELETE FROM instead",),
+    "folded": ("SELECT folded(3)",),
+    "counted": ("SELECT counted(3)",),
+    "counted in rows": ("SELECT counted(a) FROM t WHERE a < 4",),
+    "fails when planned": ("SELECT 1 / 0 FROM t",),
+    "fails in a function that is folded": ("SELECT failing(4)",),
+    "fails when executed": ("SELECT 1 / (a - 3) FROM t WHERE a < 5 ORDER BY a",),
+    "fails at the first row": ("SELECT 1 / (a - a) FROM t",),
+    "values": ("SELECT b FROM t WHERE a = %s", 5),
+    "values that fail": ("SELECT %s::int / b FROM t", "secret"),
+    "values that fail when planned": ("SELECT b FROM t WHERE a = 1 / %s::int", 0),
+    "values of a change": ("UPDATE t SET c = %s WHERE a = %s", "x" * 50, 9),
+    "command": ("SET work_mem = '4MB'",),
+    "several": ("SELECT 4; SELECT b FROM t WHERE a = 2 ; SELECT 5",),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_leaves_the_same_rows(w: Watched, observer: Any, query: str) -> None:
+    """One after the other, each in a transaction of its own."""
+    before = errors_of(observer, w.thread_id)
+    executions = [w.run(*QUERIES[query]) for _ in range(TIMES)]
+    events = assert_alike(executions)
+    top = [event for event in events if event.nesting_event_level == 0]
+    assert len(top) == {"several": 3, "insert": 2, "also": 2}.get(query, 1)
+    for event in (event for events in executions for event in events):
+        assert event.end_event_id is not None
+        assert event.timer_wait > 0
+        assert event.timer_end - event.timer_start >= event.timer_wait - 1000
+    failures = {code: total for code, (total, _) in errors_of(observer, w.thread_id).items()}
+    failed = [event.returned_sqlstate for event in top if event.errors]
+    assert failures == {**{code: n for code, (n, _) in before.items()}, **{c: TIMES for c in failed}}
+    assert losses(observer) == {}
+
+
+@pytest.mark.parametrize("query", [q for q in QUERIES if "fail" not in q and q != "several"])
+def test_in_a_block(w: Watched, query: str) -> None:
+    """The same in one transaction, which all of them are nested in."""
+    w.conn.execute("BEGIN")
+    executions = [w.run(*QUERIES[query]) for _ in range(TIMES)]
+    w.conn.execute("COMMIT")
+    assert_alike(executions)
+    tops = [e for events in executions for e in events if e.nesting_event_level == 0]
+    assert len({(e.nesting_event_type, e.nesting_event_id) for e in tops}) == 1
+
+
+@pytest.mark.parametrize("query", ["key", "sorted", "update", "folded", "fails when planned", "values"])
+def test_everything_on(w: Watched, observer: Any, query: str) -> None:
+    """Waits, histories and processor time change nothing about it."""
+    everything_on(observer)
+    try:
+        assert_alike([w.run(*QUERIES[query]) for _ in range(TIMES)])
+    finally:
+        observer.execute("SELECT performance_schema.set_consumers('events_statements_cpu', false)")
+
+
+def test_is_what_it_says(w: Watched) -> None:
+    """Not only alike: right."""
+    for _ in range(TIMES):
+        event = w.event("SELECT b FROM t WHERE a BETWEEN 3 AND 9 ORDER BY c")
+        assert event.sql_text == "SELECT b FROM t WHERE a BETWEEN 3 AND 9 ORDER BY c"
+        assert (event.rows_sent, event.rows_examined, event.sort_rows) == (7, 7, 7)
+        assert event.digest_text == (
+            "SELECT `b` FROM `t` WHERE `a` BETWEEN ? AND ? ORDER BY `c`"
+        )
+        event = w.event("SELECT b FROM t WHERE a = %s", 5)
+        assert (event.rows_sent, event.rows_examined) == (1, 1)
+        assert event.sql_text == "SELECT b FROM t WHERE a = $1"
+        event = w.event("SELECT %s::int / b FROM t", "secret")
+        assert (event.returned_sqlstate, event.errors) == ("22P02", 1)
+        assert "secret" not in event.message_text
+
+
+def test_literals_of_its_own(w: Watched) -> None:
+    """Executions of one digest have texts of their own."""
+    for i in range(1, TIMES):
+        assert w.event(f"SELECT b FROM t WHERE a = {i}").sql_text.endswith(f" {i}")
+    assert len({w.event(f"SELECT b FROM t WHERE a = {i}").digest for i in range(1, TIMES)}) == 1
+
+
+def test_role_and_schema_change(w: Watched) -> None:
+    """What belongs to the session's present role and schema is not taken from the last execution."""
+    w.conn.execute("GRANT USAGE, CREATE ON SCHEMA s TO other")
+    for _ in range(TIMES):
+        assert w.event("SELECT b FROM t WHERE a = 1").current_schema_name == "public"
+        w.conn.execute("SET search_path = s, public")
+        assert w.event("SELECT b FROM t WHERE a = 1").current_schema_name == "s"
+        w.conn.execute("SET ROLE other")
+        assert w.event("SELECT b FROM t WHERE a = 1").sql_text is not None
+        w.conn.execute("RESET ROLE")
+        w.conn.execute("RESET search_path")
+
+
+def test_text_belongs_to_its_role(server: Any, observer: Any) -> None:
+    """The role of each execution decides who reads its text, not that of the one before."""
+    query = "SELECT b FROM t WHERE a = 77"
+    with Watched(server, observer, user="plain") as w:
+        since = w.mark()
+        for role in ("NONE", "other", "NONE"):
+            w.conn.execute(f"SET ROLE {role}")
+            for _ in range(2):
+                w.conn.execute(query)
+        with server.connect(user="plain") as reader:
+            events = rows(
+                reader,
+                "SELECT * FROM performance_schema.events_statements_history WHERE thread_id = %s "
+                "AND event_name = 'statement/sql/select' AND event_id > %s ORDER BY event_id",
+                w.thread_id,
+                since,
+            )
+    assert [event.sql_text for event in events] == [query, query, None, None, query, query]
+
+
+def test_switched_off_and_on(w: Watched, observer: Any) -> None:
+    """A switch counts from the next execution on."""
+    query = "SELECT b FROM t WHERE a = 3"
+    for _ in range(TIMES):
+        assert len(w.run(query)) == 1
+        with instruments(observer, "statement/sql/select", "NO"):
+            assert w.run(query) == []
+        with instruments(observer, "statement/sql/select", "YES", "NO"):
+            assert [event.timer_wait for event in w.run(query)] == [None]
+        with consumers(observer, statements_digest=False):
+            assert [event.digest for event in w.run(query)] == [None]
+
+
+def test_digests_are_truncated(w: Watched, observer: Any) -> None:
+    """Counts begin again, and the row is there again."""
+    query = "SELECT b FROM t WHERE a = 3 AND b < 100"
+    counted = (
+        "SELECT coalesce(sum(count_star), 0)::int "
+        "FROM performance_schema.events_statements_summary_by_digest "
+        "WHERE digest_text = 'SELECT `b` FROM `t` WHERE `a` = ? AND `b` < ?'"
+    )
+    for times in (1, TIMES):
+        observer.execute("TRUNCATE performance_schema.events_statements_summary_by_digest")
+        for n in range(1, times + 1):
+            w.run(query)
+            assert one(observer, counted) == n
+
+
+def test_failed_planning_has_no_temporary_files(w: Watched) -> None:
+    """What an earlier statement has written is not that of one which fails before it is executed."""
+    w.conn.execute("SET work_mem = '64kB'")
+    spilt = w.event("SELECT count(*) FROM (SELECT c FROM t AS x, generate_series(1, 20) ORDER BY c) y")
+    assert spilt.tmp_bytes > 0
+    for query in ("SELECT 1 / 0", "SELECT nothing", "SELEC"):
+        for _ in range(TIMES):
+            event = w.event(query)
+            assert event.errors == 1
+            assert (event.tmp_bytes, event.created_tmp_disk_tables) == (0, 0)
+
+
+def test_sums_agree(w: Watched, observer: Any) -> None:
+    """n executions add n to the digest, whichever way they went."""
+    query = "SELECT b FROM t WHERE a = 4 AND b < 101"
+    for _ in range(100):
+        w.conn.execute(query)
+    row = rows(
+        observer,
+        "SELECT * FROM performance_schema.events_statements_summary_by_digest "
+        "WHERE digest_text = 'SELECT `b` FROM `t` WHERE `a` = ? AND `b` < ?' AND query_sample_text LIKE '% 101'",
+    )
+    assert sum(r.count_star for r in row) >= 100
+    assert one(
+        observer,
+        "SELECT count(*)::int FROM performance_schema.events_statements_history "
+        "WHERE thread_id = %s AND sql_text = %s",
+        w.thread_id,
+        query,
+    ) == 100
+
+
+def test_error_in_the_transaction(w: Watched) -> None:
+    """A failed block refuses it; after that it is as before."""
+    query = "SELECT b FROM t WHERE a = 5"
+    w.run(query)
+    first = w.event(query)
+    w.conn.execute("BEGIN")
+    with pytest.raises(psycopg.Error):
+        w.conn.execute("SELECT 1 / 0")
+    refused = w.event(query)
+    assert (refused.returned_sqlstate, refused.event_name) == ("25P02", "statement/sql/error")
+    w.conn.execute("ROLLBACK")
+    assert kept(w.event(query)) == kept(first)
