@@ -483,7 +483,7 @@ room_for_text(PfsSession *session, uint32_t length, uint64_t *position)
 	return pfs_journal_text_room(arena, session->thread, length, position);
 }
 
-static PFS_COLD uint64_t
+static __attribute__((noinline)) uint64_t
 write_text(PfsSession *session, const char *text, uint32_t length)
 {
 	uint64_t	position;

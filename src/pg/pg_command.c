@@ -85,10 +85,15 @@ pfs_pg_command_waits(void)
 {
 	PfsStatement *top = pfs_session.top;
 
-	if (top == NULL || pfs_session.running != NULL || top->host_state != PFS_PG_RUNNING)
+	if (top == NULL || pfs_session.running != NULL)
 		return;
-	pfs_pg_move(top, PFS_PG_SUSPENDED, 0);
-	pfs_pg_command.waits = true;
+	if (top->host_state == PFS_PG_ANALYSED)
+		pfs_pg_finish_top();
+	else if (top->host_state == PFS_PG_RUNNING)
+	{
+		pfs_pg_move(top, PFS_PG_SUSPENDED, 0);
+		pfs_pg_command.waits = true;
+	}
 }
 
 /* --- what is answered --- */

@@ -372,10 +372,6 @@ put_other(char type, const char *body, size_t length)
 	pfs_pg_command_answered(type);
 	switch (type)
 	{
-		case '2':				/* BindComplete */
-			if (pfs_session.top != NULL && pfs_session.top->host_state == PFS_PG_ANALYSED)
-				pfs_pg_finish_top();	/* its plan was made again; its portal does not start now */
-			break;
 		case '1':				/* ParseComplete */
 			pfs_pg_command_forget_analysed();
 			pfs_pg_set_top(NULL);
@@ -438,8 +434,6 @@ pfs_putmessage(char type, const char *body, size_t length)
 		return put_complete(type, body, length);
 	if (type == '2')			/* BindComplete */
 	{
-		if (pfs_unlikely(pfs_session.top != NULL && pfs_session.top->host_state == PFS_PG_ANALYSED))
-			return put_other(type, body, length);
 		pfs_session.extended = true;
 		if (pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_BIND)))
 			return put_bound_timed(type, body, length);

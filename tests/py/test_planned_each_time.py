@@ -6,6 +6,7 @@ known of their query id. All of them must leave the same rows.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ import psycopg
 import pytest
 from conftest import with_library
 from helpers import Watched, consumers, everything_on, instruments, losses, one, rows
-from statement_helpers import errors_of
+from statement_helpers import PAUSE_S, Speaker, errors_of, history, seconds
 
 TIMES = 6
 OWN = frozenset({
@@ -283,3 +284,77 @@ def test_error_in_the_transaction(w: Watched) -> None:
     assert (refused.returned_sqlstate, refused.event_name) == ("25P02", "statement/sql/error")
     w.conn.execute("ROLLBACK")
     assert kept(w.event(query)) == kept(first)
+
+
+# --- bound, and executed or not: only planned at Bind, because rows are changed at Execute -----------
+
+CHANGE = "UPDATE t SET b = b WHERE a = folded(3)"
+OTHER = "DELETE FROM t WHERE a = 5000"
+
+
+@pytest.fixture
+def raw(server: Any, observer: Any) -> Iterator[Speaker]:
+    with Speaker(server, observer) as client:
+        yield client
+
+
+def executed(observer: Any, client: Speaker) -> list[Any]:
+    """What the client has executed behind its first statement."""
+    return history(observer, client.thread_id)[1:]
+
+
+def top_texts(observer: Any, client: Speaker) -> list[str]:
+    """Texts of its own statements."""
+    return [e.sql_text for e in executed(observer, client) if e.nesting_event_level == 0]
+
+
+def test_bound_and_executed(raw: Speaker, observer: Any) -> None:
+    """One statement, with what its planning has executed."""
+    for _ in range(TIMES):
+        raw.parse(CHANGE).bind().execute().sync()
+    events = executed(observer, raw)
+    tops = [event for event in events if event.nesting_event_level == 0]
+    assert [event.sql_text for event in tops] == [CHANGE] * TIMES
+    assert all((e.rows_affected, e.rows_examined) == (1, 1) for e in tops)
+    nested = [event for event in events if event.nesting_event_level == 1]
+    assert len(nested) == TIMES
+    for top, inner in zip(tops, nested, strict=True):
+        assert inner.object_name == "folded"
+        assert (inner.nesting_event_type, inner.nesting_event_id) in {
+            ("STATEMENT", top.event_id), ("TRANSACTION", top.event_id + 1),
+        }  # fmt: skip
+
+
+def test_pause_before_execute(raw: Speaker, observer: Any) -> None:
+    """The client's time between Bind and Execute is nobody's."""
+    for _ in range(2):
+        raw.parse(OTHER).bind().flush("2")
+        time.sleep(PAUSE_S)
+        raw.execute().sync()
+    events = executed(observer, raw)
+    assert [event.sql_text for event in events] == [OTHER] * 2
+    assert all(seconds(event) < PAUSE_S for event in events)
+
+
+def test_bound_and_left(raw: Speaker, observer: Any) -> None:
+    """Who is bound and never executed is no statement, and none of another's."""
+    for _ in range(TIMES):
+        raw.parse(CHANGE).bind().sync()
+    assert top_texts(observer, raw) == []
+    for _ in range(TIMES):
+        raw.parse(CHANGE).bind().parse(OTHER).bind().execute().sync()
+    assert top_texts(observer, raw) == [OTHER] * TIMES
+    raw.parse("SELECT 6", "kept").sync()
+    raw.parse(CHANGE).bind(portal="p").bind(name="kept").execute().execute("p").sync()
+    assert top_texts(observer, raw)[TIMES:] == ["SELECT 6", CHANGE]
+
+
+def test_bound_and_failed(raw: Speaker, observer: Any) -> None:
+    """An error counts once, and what comes next is as before."""
+    before = sum(n for n, _ in errors_of(observer, raw.thread_id).values())
+    for _ in range(TIMES):
+        raw.parse(OTHER).bind().execute("nowhere").sync()
+        raw.parse(OTHER).bind().execute().sync()
+    assert sum(n for n, _ in errors_of(observer, raw.thread_id).values()) == before + TIMES
+    good = [e for e in executed(observer, raw) if not e.errors]
+    assert [event.sql_text for event in good] == [OTHER] * TIMES
