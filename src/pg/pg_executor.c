@@ -69,7 +69,8 @@ note_known(const char *text, const Query *query)
 {
 	const PfsTemplate *template;
 
-	if (query->utilityStmt != NULL || pfs_session.newest != NULL || pfs_pg_command.since == 0 || pfs_pg_identity_changed())
+	if (pfs_session.plain == 0 || pfs_session.thread == NULL || pfs_session.newest != NULL || query->utilityStmt != NULL ||
+		pfs_pg_command.since == 0 || pfs_pg_identity_changed())
 		return false;
 	template = pfs_pg_shared_find((uint64) query->queryId, pfs_pg_class_of_operation(query->commandType));
 	if (template == NULL || pfs_session.plain != pfs_load_acquire(&pfs_session.arena->changes))
@@ -84,7 +85,7 @@ note_known(const char *text, const Query *query)
 static PFS_HOT void
 pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate)
 {
-	if (pstate->p_sourcetext != NULL && !(pfs_session.thread != NULL && note_known(pstate->p_sourcetext, query)) &&
+	if (pstate->p_sourcetext != NULL && !note_known(pstate->p_sourcetext, query) &&
 		pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker() &&
 		(pfs_session.running == NULL || query->utilityStmt != NULL))
 		note_analysed(pstate->p_sourcetext, query);
@@ -153,7 +154,7 @@ begin_plain_planning(const Query *parse, const char *query_string, bool with_val
 	const PfsTemplate *template;
 	PfsPgSource own;
 
-	if (pfs_session.thread == NULL || pfs_session.newest != NULL || query_string == NULL)
+	if (pfs_session.plain == 0 || pfs_session.thread == NULL || pfs_session.newest != NULL || query_string == NULL)
 		return NULL;
 	if (!pfs_pg_command.analysed || pfs_unlikely(source->query_id != (uint64) parse->queryId))
 	{
