@@ -6,6 +6,7 @@ known of their query id. All of them must leave the same rows.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -325,13 +326,18 @@ def test_bound_and_executed(raw: Speaker, observer: Any) -> None:
         }  # fmt: skip
 
 
-def test_pause_before_execute(raw: Speaker, observer: Any) -> None:
-    """The client's time between Bind and Execute is nobody's."""
-    for _ in range(2):
-        raw.parse(OTHER).bind().flush("2")
-        time.sleep(PAUSE_S)
-        raw.execute().sync()
-    events = executed(observer, raw)
+@pytest.mark.parametrize("waits", ["as installed", "off"])
+def test_pause_before_execute(server: Any, observer: Any, waits: str) -> None:
+    """The client's time between Bind and Execute is nobody's, whether waits are looked at or not."""
+    with contextlib.ExitStack() as switches:
+        for pattern in ("wait/%", "idle") if waits == "off" else ():
+            switches.enter_context(instruments(observer, pattern, "NO"))
+        raw = switches.enter_context(Speaker(server, observer))
+        for _ in range(2):
+            raw.parse(OTHER).bind().flush("2")
+            time.sleep(PAUSE_S)
+            raw.execute().sync()
+        events = executed(observer, raw)
     assert [event.sql_text for event in events] == [OTHER] * 2
     assert all(seconds(event) < PAUSE_S for event in events)
 
