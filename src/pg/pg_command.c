@@ -75,8 +75,6 @@ pfs_pg_command_received(PfsTicks now)
 		pfs_pg_move(top, PFS_PG_RUNNING, now);
 	else if (pfs_unlikely(top != NULL) && top->host_state == PFS_PG_COMPLETE)
 		pfs_statement_rested(top, now);	/* until a message came that may ask for its commit */
-	else if (pfs_unlikely(top != NULL) && top->host_state == PFS_PG_ANALYSED)
-		pfs_pg_finish_top();	/* the client may have been waited for, see pfs_pg_command_waits */
 	pfs_pg_command.waits = false;
 	pfs_pg_command.since = pfs_pg_command.came = now;
 	(void) pfs_session_decided(&pfs_session);	/* whether its answer is counted */
@@ -87,15 +85,10 @@ pfs_pg_command_waits(void)
 {
 	PfsStatement *top = pfs_session.top;
 
-	if (top == NULL || pfs_session.running != NULL)
+	if (top == NULL || pfs_session.running != NULL || top->host_state != PFS_PG_RUNNING)
 		return;
-	if (top->host_state == PFS_PG_ANALYSED)
-		pfs_pg_finish_top();
-	else if (top->host_state == PFS_PG_RUNNING)
-	{
-		pfs_pg_move(top, PFS_PG_SUSPENDED, 0);
-		pfs_pg_command.waits = true;
-	}
+	pfs_pg_move(top, PFS_PG_SUSPENDED, 0);
+	pfs_pg_command.waits = true;
 }
 
 /* --- what is answered --- */

@@ -62,10 +62,7 @@ pfs_pg_command_since(void)
 /* Data of the client has come, at this tick. */
 extern void pfs_pg_command_received(PfsTicks now);
 
-/*
- * The server waits for data of its client: a portal that is bound and not executed yet rests meanwhile.  If it was only planned, its
- * statement begins anew when it is executed, if ever.
- */
+/* The server waits for data of its client: a portal that is bound and not executed yet rests meanwhile. */
 extern void pfs_pg_command_waits(void);
 
 /* A top-level statement has ended, or begins to rest: what comes next in the same batch starts there. */
@@ -147,6 +144,10 @@ pfs_pg_command_answered(char type)
 
 	switch (type)
 	{
+		case '2':				/* BindComplete */
+			pfs_session.extended = true;
+			pfs_pg_count_answer(PFS_PG_ANSWER_BIND);
+			break;
 		case 'T':				/* RowDescription */
 		case 'n':				/* NoData */
 			if (pfs_pg_command_is_described())

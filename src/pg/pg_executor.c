@@ -93,6 +93,13 @@ pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstat
 		prev_post_parse_analyze_hook(pstate, query, jstate);
 }
 
+/* Is it what was analysed last? */
+static inline bool
+is_analysed(const Query *query, const char *text)
+{
+	return pfs_pg_command.analysed && pfs_pg_analysed.text == text && pfs_pg_analysed.query_id == (uint64) query->queryId;
+}
+
 /* A statement lives from its planning on. */
 static PfsStatement *
 begin_planning(const Query *parse, const char *query_string, bool with_values)
@@ -101,8 +108,7 @@ begin_planning(const Query *parse, const char *query_string, bool with_values)
 
 	if (query_string == NULL)
 		return NULL;
-	source = pfs_pg_command.analysed && pfs_pg_analysed.query_id == (uint64) parse->queryId && pfs_session.running == NULL
-		? pfs_pg_analysed : source_of(parse, query_string);
+	source = is_analysed(parse, query_string) && pfs_session.running == NULL ? pfs_pg_analysed : source_of(parse, query_string);
 	/* an error of a value of the client's that is folded into the plan quotes the value */
 	if (with_values && pfs_session.running == NULL)
 		source.flags |= PFS_PG_SECRET_MESSAGE;
@@ -156,7 +162,7 @@ begin_plain_planning(const Query *parse, const char *query_string, bool with_val
 
 	if (pfs_session.plain == 0 || pfs_session.thread == NULL || pfs_session.newest != NULL || query_string == NULL)
 		return NULL;
-	if (!pfs_pg_command.analysed || pfs_unlikely(source->query_id != (uint64) parse->queryId))
+	if (!is_analysed(parse, query_string))
 	{
 		if (pfs_pg_identity_changed())
 			return NULL;

@@ -539,7 +539,11 @@ pfs_pg_begin_planning(PfsPgSource *source)
 	PfsStatement *statement = planned_statement(source->query_id);
 
 	if (statement != NULL)
-		return statement;		/* again, or of several queries that a rule made of one */
+	{
+		/* again, now with the client's values, or of several queries that a rule made of one */
+		statement->host_flags |= (uint8) source->flags;
+		return statement;
+	}
 	statement = begin_source(source);
 	if (statement == NULL)
 		return NULL;
