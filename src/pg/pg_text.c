@@ -272,15 +272,21 @@ message_is_secret(const PfsStatement *statement)
 	return false;
 }
 
+/* What others quote is a name. */
+static bool
+quotes_a_value(int sqlstate)
+{
+	return sqlstate == ERRCODE_SYNTAX_ERROR || ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_DATA_EXCEPTION;
+}
+
 const char *
 pfs_pg_message_kept(const PfsStatement *statement, int sqlstate, const char *message)
 {
 	static char kept[PFS_MESSAGE_LENGTH + 1];
-	bool		secret = message_is_secret(statement);
 	const char *first = message;
 	const char *last;
 
-	if (message == NULL || !(secret || sqlstate == ERRCODE_SYNTAX_ERROR))
+	if (message == NULL || !(quotes_a_value(sqlstate) || message_is_secret(statement)))
 		return message;
 	while (*first != '\0' && !may_be_quote(*first))
 		first++;

@@ -58,7 +58,7 @@ extern void pfs_pg_text_kept(PfsPgText *text, const PfsStatement *statement, con
 extern void pfs_pg_text_of_message(PfsPgText *text, const char *message, bool parsed);
 
 /*
- * An error's message: of a command that may hold a secret, and of a syntax error, without what it
+ * An error's message: of a command that may hold a secret, of a syntax error, and of wrong data, without what it
  * quotes, unless the statement's own text shows that.  statement: the innermost one, or NULL.
  */
 extern const char *pfs_pg_message_kept(const PfsStatement *statement, int sqlstate,

@@ -369,6 +369,35 @@ def test_parameters_in_a_plan(session: Any, secrets: Secrets) -> None:
     assert secrets.leaks() == []
 
 
+@pytest.mark.parametrize("plan", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT %s::text::int", "SELECT a::int FROM pg_temp.held WHERE a = %s", "SELECT pg_temp.casts(%s)"],
+)
+def test_values_in_execution(session: Any, secrets: Secrets, sql: str, plan: str) -> None:
+    """A parameter's value, and a table's, that fails when it is executed; names are still shown."""
+    conn = session()
+    conn.execute(
+        "CREATE FUNCTION pg_temp.casts(t text) RETURNS int LANGUAGE plpgsql "
+        "AS 'BEGIN RETURN t::int; END'"
+    )
+    conn.execute("CREATE TABLE pg_temp.held (a text PRIMARY KEY)")
+    conn.execute(f"SET plan_cache_mode = {plan}")
+    for _ in range(3):
+        word = secrets.word(sql)
+        conn.execute("INSERT INTO pg_temp.held VALUES (%s)", [word], prepare=True)
+        with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+            conn.execute(sql, [word], prepare=True)
+    assert secrets.leaks() == []
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        conn.execute("INSERT INTO pg_temp.held VALUES (%s)", [word], prepare=True)
+    assert "held_pkey" in one(
+        conn,
+        "SELECT message_text FROM performance_schema.events_statements_history "
+        "WHERE returned_sqlstate = '23505' ORDER BY event_id DESC LIMIT 1",
+    )
+
+
 def test_syntax_errors(server: Any, session: Any, secrets: Secrets) -> None:
     """The text was never parsed: in a message alone, prepared, in a function's dynamic SQL."""
     conn = session()
