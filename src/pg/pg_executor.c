@@ -280,6 +280,7 @@ start_any(QueryDesc *queryDesc, int eflags)
 	PfsStatement *statement;
 	uint64		id;
 
+	pfs_pg_endings_in();
 	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
 	{
 		pfs_pg_entry.ExecutorStart(queryDesc, eflags);
@@ -304,9 +305,9 @@ start_any(QueryDesc *queryDesc, int eflags)
 	start_done(queryDesc, plan, statement, id);
 }
 
-/* The statement has begun in the plain way, called from this one; or it could not. */
+/* The statement has begun in the plain way, called from this one; or it could not.  known: its plan was, before. */
 static pg_attribute_always_inline void
-start_plain(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatement *statement, PfsStatement *caller)
+start_plain(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatement *statement, PfsStatement *caller, bool known)
 {
 	uint64		id;
 
@@ -334,7 +335,11 @@ start_plain(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatem
 			end_unattached(statement);
 	}
 	else if (pfs_likely(pfs_pg_untied.relations.estate == NULL) && pfs_likely(pfs_pg_query_is_unnamed(plan)))
+	{
+		if (known && pfs_unlikely(pfs_pg_entry.endings == PFS_PG_ENDINGS_IN))
+			pfs_pg_endings_out();
 		(void) pfs_pg_query_leave_untied(queryDesc, statement);
+	}
 	else
 		attach(queryDesc, plan, statement);
 }
@@ -343,7 +348,7 @@ start_plain(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatem
 static PFS_HOT pg_noinline void
 start_planned(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatement *statement)
 {
-	start_plain(queryDesc, eflags, plan, statement, NULL);
+	start_plain(queryDesc, eflags, plan, statement, NULL, false);
 }
 
 static PFS_HOT pg_noinline void
@@ -352,7 +357,8 @@ start_nested(QueryDesc *queryDesc, int eflags)
 	const PlannedStmt *plan = queryDesc->plannedstmt;
 	PfsStatement *caller = pfs_session.running;
 
-	start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain_nested(plan), caller);
+	pfs_pg_endings_in();
+	start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain_nested(plan), caller, true);
 }
 
 static PFS_HOT void
@@ -363,7 +369,7 @@ pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 	if (pfs_unlikely(pfs_session.running != NULL))
 		start_nested(queryDesc, eflags);
 	else
-		start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain(plan), NULL);
+		start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain(plan), NULL, true);
 }
 
 /* A query that is executed, with its error guard. */
@@ -468,6 +474,7 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	bool		guarded = needs_guard();
 	bool		aside;
 
+	pfs_pg_endings_in();
 	if (pfs_pg_is_off(PFS_PG_QUERY_CLASSES))
 	{
 		pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
@@ -533,6 +540,7 @@ run_over(const QueryDesc *queryDesc, PfsStatement *statement, const ErrorContext
 {
 	PfsPgQuery *query = &pfs_pg_untied;
 
+	pfs_pg_endings_in();
 	pfs_brief_end(&query->relations);
 	if (leave_call(query, statement, guard, true))
 		note_rows(statement, queryDesc);
@@ -544,6 +552,21 @@ is_first(const QueryDesc *queryDesc)
 {
 	return pfs_likely(pfs_pg_untied_fresh == queryDesc->estate) && pfs_likely(pfs_session.running == NULL) &&
 		pfs_likely(pfs_pg_protocol_stands());
+}
+
+/* A change has run: if that was all, we let its query go, unless its end is seen. */
+static pg_attribute_always_inline void
+change_over(PfsPgQuery *query, PfsStatement *statement)
+{
+	if (pfs_pg_entry.endings != PFS_PG_ENDINGS_OUT)
+		return;
+	if (pfs_unlikely(pfs_pg_plan_is_unusual(statement)) || pfs_unlikely(!pfs_brief_leaves_nothing(&query->relations)))
+	{
+		pfs_pg_endings_put_in();
+		return;
+	}
+	pfs_pg_untied_over(statement);
+	statement->host_state = PFS_PG_EXECUTED;
 }
 
 /* That one, if it is brief, and changes a table or only reads. */
@@ -577,6 +600,8 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 	}
 	leave_untied(statement, &guard);
 	note_rows(statement, queryDesc);
+	if (changes)
+		change_over(query, statement);
 }
 
 static PFS_HOT pg_noinline void
@@ -869,36 +894,58 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 
 /* --- installation --- */
 
-/* Those that each query passes. */
-#define QUERY_HOOKS(hook) hook(ExecutorStart) hook(ExecutorRun) hook(ExecutorFinish) hook(ExecutorEnd)
+/* Those that each query passes, and those that most do not need. */
+#define RUN_HOOKS(hook) hook(ExecutorStart) hook(ExecutorRun)
+#define END_HOOKS(hook) hook(ExecutorFinish) hook(ExecutorEnd)
+
+#define IS_TOP(name) name##_hook == pfs_hook_##name &&
+#define PUT_IN(name) \
+	pfs_pg_entry.name = name##_hook != NULL ? name##_hook : standard_##name; \
+	name##_hook = pfs_hook_##name;
+#define TAKE_OUT(name) name##_hook = pfs_pg_entry.name != standard_##name ? pfs_pg_entry.name : NULL;
 
 static bool is_out = true;
 
 /* Above whoever is there now. */
+PFS_COLD void
+pfs_pg_endings_put_in(void)
+{
+	END_HOOKS(PUT_IN)
+	pfs_pg_entry.endings = PFS_PG_ENDINGS_IN;
+}
+
+PFS_COLD void
+pfs_pg_endings_out(void)
+{
+	if (pfs_pg_entry.queries > 0)
+		return;
+	if (END_HOOKS(IS_TOP) true)
+	{
+		END_HOOKS(TAKE_OUT)
+		pfs_pg_entry.endings = PFS_PG_ENDINGS_OUT;
+	}
+	else
+		pfs_pg_entry.endings = PFS_PG_ENDINGS_STAY;
+}
+
 void
 pfs_pg_executor_in(void)
 {
-#define PUT_IN(name) \
-	pfs_pg_entry.name = name##_hook != NULL ? name##_hook : standard_##name; \
-	name##_hook = pfs_hook_##name;
-	if (is_out)
-	{
-		QUERY_HOOKS(PUT_IN)
-	}
-#undef PUT_IN
+	if (!is_out)
+		return;
+	RUN_HOOKS(PUT_IN)
+	pfs_pg_endings_put_in();
 	is_out = false;
 }
 
 void
 pfs_pg_executor_out(void)
 {
-#define IS_TOP(name) name##_hook == pfs_hook_##name &&
-	if (!(QUERY_HOOKS(IS_TOP) pfs_pg_entry.queries == 0))
+	pfs_pg_endings_in();		/* above whoever came meanwhile, as the others are */
+	if (!(RUN_HOOKS(IS_TOP) END_HOOKS(IS_TOP) pfs_pg_entry.queries == 0))
 		return;
-#undef IS_TOP
-#define TAKE_OUT(name) name##_hook = pfs_pg_entry.name != standard_##name ? pfs_pg_entry.name : NULL;
-	QUERY_HOOKS(TAKE_OUT)
-#undef TAKE_OUT
+	RUN_HOOKS(TAKE_OUT)
+	END_HOOKS(TAKE_OUT)
 	is_out = true;
 }
 

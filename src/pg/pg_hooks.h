@@ -43,12 +43,21 @@ extern bool pfs_pg_ready;		/* hooks of this process are attached, and its leader
 extern bool pfs_pg_attach(void);
 extern bool pfs_pg_attach_in_call(void);
 
+/* The hooks at the end of a query, see pfs_pg_endings_in. */
+typedef enum PfsPgEndings
+{
+	PFS_PG_ENDINGS_IN,
+	PFS_PG_ENDINGS_OUT,
+	PFS_PG_ENDINGS_STAY			/* somebody stands above them */
+} PfsPgEndings;
+
 /* All that hooks look at while nothing is wanted, and whom they call: one line of memory. */
 typedef struct PfsPgEntry
 {
 	PFS_ALIGNED const uint32 *gate; /* the arena's; says "all" as long as this process has no thread */
 	uint32		queries;		/* that are attached, see pg_query.h */
 	bool		protocol_is_out;	/* the server does without our methods until something is wanted again */
+	uint8		endings;		/* PfsPgEndings */
 	ExecutorStart_hook_type ExecutorStart;	/* what comes after us */
 	ExecutorRun_hook_type ExecutorRun;
 	ExecutorFinish_hook_type ExecutorFinish;
@@ -80,6 +89,22 @@ pfs_pg_is_off(uint32 classes)
  */
 extern void pfs_pg_executor_out(void);
 extern void pfs_pg_executor_in(void);
+
+/*
+ * By far the most queries, those of the client that begin and run in the plain way, leave nothing to ExecutorFinish and
+ * ExecutorEnd: we let go of one that changes a table when it has run, of one that reads when the client is told that it is
+ * complete.  So from the begin of such a query on the server does without these hooks, if nobody stands above them.
+ * Whatever else is executed, is answered, or happens to the query brings them back.
+ */
+extern void pfs_pg_endings_out(void);
+extern void pfs_pg_endings_put_in(void);
+
+static inline void
+pfs_pg_endings_in(void)
+{
+	if (pfs_unlikely(pfs_pg_entry.endings == PFS_PG_ENDINGS_OUT))
+		pfs_pg_endings_put_in();
+}
 
 /* Is anything of these classes wanted?  Attaches on first use. */
 static inline bool

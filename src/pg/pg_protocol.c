@@ -46,6 +46,7 @@ command_complete(bool extended, PfsTicks now)
 		return;
 	if (statement->host_query != NULL)
 		pfs_pg_plan_end(statement->host_query, statement);
+	pfs_pg_endings_in();		/* of a query that reads it is to come */
 	now = now != 0 ? now : pfs_now();
 	if (extended && !pfs_pg_command.block && waits_for_commit(statement))
 		pfs_pg_complete(statement, now);
@@ -258,6 +259,7 @@ switched(PfsSession *session)
 static AS_IT_IS int
 put_ready_at_last(char type, const char *body, size_t length)
 {
+	pfs_pg_endings_in();
 	if (pfs_session.newest != NULL || pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS))
 	{
 		PfsTicks	now;
@@ -369,6 +371,7 @@ put_other(char type, const char *body, size_t length)
 {
 	if (type != 'A' && type != 'N' && type != 'S')	/* these come unasked */
 		note_command();
+	pfs_pg_endings_in();
 	pfs_pg_command_answered(type);
 	switch (type)
 	{
@@ -378,6 +381,7 @@ put_other(char type, const char *body, size_t length)
 			break;
 		case '3':				/* CloseComplete */
 			pfs_pg_command_forget_analysed();	/* its text may be gone */
+			pfs_pg_untied_closed();
 			break;
 		case '1':				/* ParseComplete */
 			pfs_pg_command_forget_analysed();

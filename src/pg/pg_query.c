@@ -80,6 +80,7 @@ pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
 	MemoryContext context = desc->estate->es_query_cxt;
 	PfsPgQuery *query = take(context);
 
+	pfs_pg_endings_in();
 	pfs_pg_query_pass(desc);
 	if (pfs_unlikely(query == NULL))
 		return NULL;
@@ -126,6 +127,13 @@ PFS_COLD void
 pfs_pg_untied_forget(void)
 {
 	leave(&pfs_pg_untied);
+}
+
+PFS_COLD void
+pfs_pg_untied_closed(void)
+{
+	if (pfs_pg_untied.relations.estate != NULL && !PortalIsValid(GetPortalByName("")))
+		pfs_pg_untied_forget();
 }
 
 PFS_COLD void

@@ -10,6 +10,8 @@
  * Nothing is tied to the memory of the most frequent one by far (pfs_pg_untied): the client's, which the unnamed portal
  * executes.  Its EState's address is only compared.  There is one such portal, and a new one takes the place of the one
  * before: so no second query of this kind can live.  What ends it is
+ *	- the end of its run, if it changes a table, or the answer that it is complete, if the end itself is not seen
+ *	  (pfs_pg_endings_in);
  *	- ExecutorEnd; or, if that never comes,
  *	- the abort of the subtransaction in which it began, or the end of the transaction, which no unnamed portal outlives;
  *	- at the latest a new query that begins in such a portal, or where it was.
@@ -63,6 +65,9 @@ extern PfsPgQuery *pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *stat
 /* The untied one has gone, without a word. */
 extern void pfs_pg_untied_forget(void);
 
+/* A portal was closed: if it was the unnamed one, the same. */
+extern void pfs_pg_untied_closed(void);
+
 /* The same, if it began in a subtransaction that has aborted. */
 extern void pfs_pg_untied_aborted(int level);
 
@@ -113,6 +118,17 @@ pfs_pg_query_part(PfsPgQuery *query)
 	if (query->relations.statement != NULL)
 		query->relations.statement->host_query = NULL;
 	pfs_pg_query_without(query);
+}
+
+/* Nothing more is to be known of the untied one, which this statement has executed. */
+static inline void
+pfs_pg_untied_over(PfsStatement *statement)
+{
+	pfs_pg_entry.queries--;
+	pfs_pg_untied.relations.estate = NULL;
+	pfs_pg_untied.relations.statement = NULL;
+	pfs_pg_untied_fresh = NULL;
+	statement->host_query = NULL;
 }
 
 /* Before ExecutorEnd. */

@@ -686,6 +686,13 @@ is_ending(const PfsStatement *statement)
 	return pfs_pg_is_left(statement) && statement->host_query == NULL;
 }
 
+/* Has its query run, whose end is not seen?  (Another answer to the client would have brought that back.) */
+static inline bool
+has_run_unseen(const PfsStatement *statement)
+{
+	return pfs_pg_is_left(statement) && pfs_pg_entry.endings == PFS_PG_ENDINGS_OUT && pfs_pg_untied_fresh == NULL;
+}
+
 bool
 pfs_pg_fail(int sqlstate, const char *message)
 {
@@ -695,7 +702,8 @@ pfs_pg_fail(int sqlstate, const char *message)
 	if (pfs_session.running == NULL)
 	{
 		if (top == NULL ||
-			(top->host_state != PFS_PG_ANALYSED && !is_ending(top) && pfs_pg_committing() != top))
+			(top->host_state != PFS_PG_ANALYSED && top->host_state != PFS_PG_EXECUTED && !is_ending(top) &&
+			 !has_run_unseen(top) && pfs_pg_committing() != top))
 			return false;
 		pfs_pg_commit_begins(top);
 		pfs_pg_end(top, now, sqlstate, pfs_pg_message_kept(top, sqlstate, message));

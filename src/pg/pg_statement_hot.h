@@ -28,6 +28,21 @@ pfs_pg_store_rows(const PfsStatement *statement)
 StaticAssertDecl(Max(PFS_COUNTER_ROWS_SENT, PFS_COUNTER_ROWS_AFFECTED) < 8, "bits of host_rows_are");
 
 /*
+ * Its query has been answered.  Where the end of queries is not seen there is none but the untied one; else that is still to
+ * come.
+ */
+static pg_attribute_always_inline void
+pfs_pg_let_query_go(PfsStatement *statement, bool is_first)
+{
+	if (statement->host_query == NULL)
+		return;
+	if (is_first && pfs_likely(pfs_pg_entry.endings == PFS_PG_ENDINGS_OUT))
+		pfs_pg_untied_over(statement);
+	else
+		pfs_pg_query_without(statement->host_query);
+}
+
+/*
  * It ends in the plain way, as it began; the caller has seen that it may.  is_first: that it is pfs_pg_plain_top.  True: it is
  * time to sum.
  */
@@ -35,12 +50,10 @@ static pg_attribute_always_inline bool
 pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, bool is_top, bool is_first)
 {
 	PfsTicks	since = statement->since;	/* 0: others had the time since it began to rest */
-	PfsPgQuery *query = statement->host_query;
 	bool		sums;
 
 	pfs_pg_store_rows(statement);
-	if (query != NULL)
-		pfs_pg_query_without(query);
+	pfs_pg_let_query_go(statement, is_first);
 	sums = pfs_statement_end_plain(session, statement, since, &end, is_first);
 	if (pfs_likely(is_top))
 	{
@@ -55,6 +68,8 @@ pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, boo
 static pg_attribute_always_inline void
 pfs_pg_complete(PfsStatement *statement, PfsTicks now)
 {
+	if (pfs_likely(pfs_pg_entry.endings == PFS_PG_ENDINGS_OUT) && statement->host_query != NULL)
+		pfs_pg_untied_over(statement);
 	pfs_statement_complete(statement, now);
 	statement->host_state = PFS_PG_COMPLETE;
 	pfs_pg_command_time_spent(statement->paused_at);
