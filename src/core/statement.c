@@ -173,6 +173,8 @@ pfs_session_decide(PfsSession *session, uint64_t changes)
 	session->times_cpu = (gate & PFS_WANTS(STATEMENTS_CPU)) != 0;
 	session->last_cpu = 0;
 	session->plain = 0;
+	session->switched = true;
+	session->far = !pfs_now_is_near();
 	pfs_session_advance(session);
 	decide_transaction_rows(session, gate, history);
 	decide_wait_rows(session, gate, history);

@@ -226,15 +226,20 @@ typedef struct PfsSession
 			bool		busy;	/* inside a recording function */
 			uint8_t		phase;	/* PfsPhase: the host's */
 			bool		promised;	/* the next top-level statement has a number already */
+
+			/* what is out of the ordinary, whatever the session does */
+			bool		unsettled;	/* the host's: waits were put off */
+			bool		nameless;	/* the host's: a wait has a name that could not be asked for yet */
+			bool		switched;	/* switches were looked at since a command was answered last */
+			bool		far;	/* the clock takes a call */
 		};
-		uint32_t	stands;		/* all of these, see pfs_session_works */
+		uint64_t	stands;		/* all of these, see pfs_session_is */
 	};
 	uint32_t	role;			/* the present one: the host's, for statements that start */
+	uint32_t	wants;			/* PFS_GATE_* */
 	uint16_t	ring_mask;		/* of its slots */
 	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
 	bool		times_cpu;		/* statements' processor time is taken */
-	uint32_t	wants;			/* PFS_GATE_* */
-	uint32_t	flags;			/* PFS_RECORD_* of the statements that start now */
 
 	PfsRowsHot	rows;
 	PfsTransaction transaction;
@@ -249,6 +254,7 @@ typedef struct PfsSession
 	bool		shows;			/* statements make rows */
 	bool		has_journal;	/* with at least one place in the stack */
 	bool		may_be_plain;	/* the host's: it has nothing against it */
+	uint32_t	flags;			/* PFS_RECORD_* of the statements that start now */
 	uint32_t	text_fresh;		/* a text that stands so far back, in bytes, may be an open statement's; see oldest_text */
 	uint64_t	slots_of;		/* thread id that the journal belongs to */
 
@@ -266,30 +272,38 @@ typedef struct PfsSession
 
 _Static_assert(offsetof(PfsSession, waits) + offsetof(PfsWaitTotals, last) <= 3 * PFS_CACHE_LINE, "three lines");
 
-/* Is a command of the client's worked on that came so (by the extended protocol or not), and nothing recorded just now? */
+/* Is nothing out of the ordinary, nothing recorded just now, and this what it does (of a command: by the extended protocol or not)? */
 static inline bool
-pfs_session_works(const PfsSession *session, bool extended)
+pfs_session_is(const PfsSession *session, PfsPhase phase, bool extended)
 {
-	const uint8_t parts[] = {extended, false, PFS_PHASE_COMMAND, 0};
-	uint32_t	expected;
+	const uint8_t parts[sizeof(session->stands)] = {extended, false, (uint8_t) phase};
+	uint64_t	expected;
 
 	memcpy(&expected, parts, sizeof(expected));
 	return session->stands == expected;
 }
 
-_Static_assert(offsetof(PfsSession, busy) == offsetof(PfsSession, extended) + 1 &&
-			   offsetof(PfsSession, phase) == offsetof(PfsSession, extended) + 2 &&
-			   offsetof(PfsSession, promised) == offsetof(PfsSession, extended) + 3, "in this order");
+#define PFS_SESSION_DOES (offsetof(PfsSession, unsettled) - offsetof(PfsSession, extended))
 
-/* From now on it rests: what is waited for is the client's next command.  Nothing is recorded just now. */
+_Static_assert(offsetof(PfsSession, extended) == offsetof(PfsSession, stands) &&
+			   offsetof(PfsSession, busy) == offsetof(PfsSession, extended) + 1 &&
+			   offsetof(PfsSession, phase) == offsetof(PfsSession, extended) + 2 && PFS_SESSION_DOES == sizeof(uint32_t),
+			   "in this order");
+
+/* Nothing is recorded just now, nor promised. */
 static inline void
-pfs_session_rest(PfsSession *session)
+pfs_session_does(PfsSession *session, PfsPhase phase)
 {
-	const uint8_t parts[] = {false, false, PFS_PHASE_REST, false};
+	const uint8_t parts[PFS_SESSION_DOES] = {false, false, (uint8_t) phase};
 
-	if (pfs_unlikely(session->promised))
-		session->promised_event = session->promised_statement = 0;
-	memcpy(&session->stands, parts, sizeof(session->stands));
+	memcpy(&session->extended, parts, sizeof(parts));
+}
+
+static inline void
+pfs_session_forget_promised(PfsSession *session)
+{
+	session->promised = false;
+	session->promised_event = session->promised_statement = 0;
 }
 
 /* Visits the open statements, the newest first; the body may close the one it looks at. */

@@ -309,18 +309,20 @@ start_any(QueryDesc *queryDesc, int eflags)
 static pg_attribute_always_inline void
 start_plain(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatement *statement, PfsStatement *caller, bool known)
 {
-	uint64		id;
+	uint64		id = 0;
 
 	if (pfs_unlikely(statement == NULL))
 	{
 		start_any(queryDesc, eflags);
 		return;
 	}
-	id = statement->record->statement_id;
+	if (caller != NULL)
+		id = statement->record->statement_id;
 	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
-	if (pfs_unlikely(pfs_session.running != statement || statement->record->statement_id != id))
+	/* while it lasts no other one of the client can be on stage, so none has the statement's place */
+	if (pfs_unlikely(pfs_session.running != statement || (caller != NULL && statement->record->statement_id != id)))
 	{
-		start_done(queryDesc, plan, statement, id);
+		start_done(queryDesc, plan, statement, caller != NULL ? id : statement->record->statement_id);
 		return;
 	}
 	statement->host_in_call = false;
@@ -826,7 +828,7 @@ end_nested(QueryDesc *queryDesc)
 	if (!end_query(queryDesc, query, statement))
 		return;
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || statement->since == 0 ||
-					 pfs_pg_waiting.unsettled))
+					 pfs_session.unsettled))
 		pfs_pg_executed(statement);
 	else if (pfs_pg_end_plain(session, statement, pfs_now(), false, false))
 		pfs_statement_sum(session);

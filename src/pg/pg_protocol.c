@@ -132,8 +132,8 @@ is_simple_and_plain(PfsSession *session)
 {
 	PfsStatement *statement = pfs_pg_plain_top(session, false);
 
-	return statement != NULL && statement->host_state == PFS_PG_EXECUTED && statement->host_query == NULL &&
-		!session->times_cpu && pfs_now_is_near();
+	return statement != NULL && pfs_pg_has_state(statement, PFS_PG_EXECUTED, PFS_PG_EXECUTED) && statement->host_query == NULL &&
+		!session->times_cpu;
 }
 
 static int	put_complete(char type, const char *body, size_t length);
@@ -180,13 +180,14 @@ put_complete_plain_timed(char type, const char *body, size_t length)
 	return put_complete_plain(type, body, length, session, &session->statement[0], now);
 }
 
-/* The same of one whose plan has more to tell: once more, when that is known. */
+/* The same of one whose plan has more to tell: once more, when that is known.  Or it is in another state. */
 static PFS_HOT AS_IT_IS int
 put_complete_watched(char type, const char *body, size_t length)
 {
 	PfsStatement *statement = pfs_session.top;
 
-	if (statement->host_watches == 0)
+	if (statement->host_watches == 0 || statement->host_query == NULL || statement->host_in_call ||
+		statement->host_state > PFS_PG_EXECUTED || !pfs_pg_time_runs((PfsPgState) statement->host_state))
 		return put_complete_any(type, body, length);	/* it wrote temporary files */
 	pfs_pg_plan_end(statement->host_query, statement);
 	statement->host_watches = 0;
@@ -200,12 +201,12 @@ put_complete(char type, const char *body, size_t length)
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *statement = pfs_pg_plain_top(session, true);
 
-	if (pfs_unlikely(statement == NULL || !(pfs_pg_command.block || session->transaction.open) ||
-					 (statement->host_state != PFS_PG_RUNNING && statement->host_state != PFS_PG_EXECUTED)))
+	if (pfs_unlikely(statement == NULL || !(pfs_pg_command.block || session->transaction.open)))
 		return put_complete_any(type, body, length);
-	if (statement->host_query != NULL && pfs_unlikely(pfs_pg_plan_is_unusual(statement)))
+	if (pfs_unlikely(!pfs_pg_has_state(statement, PFS_PG_RUNNING, PFS_PG_EXECUTED)) ||
+		(statement->host_query != NULL && pfs_unlikely(pfs_pg_plan_is_unusual(statement))))
 		return put_complete_watched(type, body, length);
-	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED || !pfs_now_is_near()))
+	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED))
 		return put_complete_plain_timed(type, body, length);
 	(void) pfs_answer(session, PFS_PG_ANSWER_EXECUTE);
 	return put_complete_plain(type, body, length, session, statement, pfs_now_near());
@@ -259,11 +260,16 @@ switched(PfsSession *session)
 static AS_IT_IS int
 put_ready_at_last(char type, const char *body, size_t length)
 {
+	bool		wanted;
+
 	pfs_pg_endings_in();
-	if (pfs_session.newest != NULL || pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS))
+	wanted = pfs_wants(&pfs_session, PFS_GATE_ANY | PFS_GATE_CALLS);
+	if (pfs_session.newest != NULL || wanted)
 	{
 		PfsTicks	now;
 
+		pfs_session.switched = !wanted;
+		pfs_session_forget_promised(&pfs_session);
 		note_command();
 		pfs_pg_set_top(NULL);
 		now = pfs_pg_command.ended;
@@ -323,8 +329,7 @@ put_ready_committed(char type, const char *body, size_t length)
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *statement = pfs_pg_plain_top(session, true);
 
-	if (pfs_unlikely(statement == NULL || pfs_pg_waiting.nameless != 0 || statement->host_state != PFS_PG_COMMITTING ||
-					 !pfs_now_is_near()))
+	if (pfs_unlikely(statement == NULL || !pfs_pg_has_state(statement, PFS_PG_COMMITTING, PFS_PG_COMMITTING)))
 		return was_plain_but_for_waits(session) ? put_ready_committed(type, body, length)
 			: put_ready_at_last(type, body, length);
 	if (pfs_unlikely(session->times_cpu))
@@ -332,18 +337,17 @@ put_ready_committed(char type, const char *body, size_t length)
 	return put_ready_plain(type, body, length, session, statement, pfs_now_near());
 }
 
-/* The answer to a simple query, which is counted now, and most often timed. */
+/* To a simple query, which is counted now, and most often timed; or something is out of the ordinary. */
 static AS_IT_IS int
-put_ready_queried(char type, const char *body, size_t length)
+put_ready_otherwise(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
 
+	if (!pfs_session_is(session, PFS_PHASE_COMMAND, false) || !pfs_pg_command.answered ||
+		pfs_pg_command.ended <= pfs_pg_command.came)
+		return put_ready_at_last(type, body, length);
 	if (!pfs_answer(session, PFS_PG_ANSWER_QUERY))
-	{
-		if (!pfs_pg_answer_is_near())
-			return put_ready_at_last(type, body, length);
 		(void) pfs_pg_answer_timed_near(PFS_PG_ANSWER_QUERY);
-	}
 	begin_idle(session, body, length, pfs_pg_command.ended);
 	return pfs_pg_entry.putmessage(type, body, length);
 }
@@ -357,11 +361,8 @@ put_ready(char type, const char *body, size_t length)
 
 	if (session->newest != NULL)
 		return put_ready_committed(type, body, length);
-	if (pfs_unlikely(session->plain != pfs_load_acquire(&session->arena->changes) || pfs_pg_wait_is_owed() ||
-					 now <= pfs_pg_command.came))
-		return put_ready_at_last(type, body, length);
-	if (pfs_unlikely(pfs_pg_command_is_query()))
-		return put_ready_queried(type, body, length);
+	if (pfs_unlikely(!pfs_session_is(session, PFS_PHASE_COMMAND, true) || now <= pfs_pg_command.came))
+		return put_ready_otherwise(type, body, length);
 	begin_idle(session, body, length, now);
 	return pfs_pg_entry.putmessage(type, body, length);
 }

@@ -370,11 +370,10 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 		pfs_statement_make_way(&pfs_session);
 	}
 	session = pfs_pg_session();
-	template = pfs_pg_template_place(plan);
+	template = pfs_pg_template_find(plan);
 	pfs_keep(template);
 	plain = session->plain;
-	if (pfs_unlikely(!pfs_statement_may_begin_plain(session, plain, nested) || template->plan != plan ||
-					 template->key != session->key))
+	if (pfs_unlikely(template == NULL || !pfs_statement_may_begin_plain(session, plain, nested) || template->key != session->key))
 		return NULL;
 	pfs_assume(plain != 0);		/* "changes" never is */
 	parent = nested ? session->running : NULL;
@@ -629,7 +628,7 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	bool		is_top = session->top == statement;
 
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
-					 (!is_top && statement->parent == NULL) || pfs_pg_waiting.unsettled))
+					 (!is_top && statement->parent == NULL) || pfs_session.unsettled))
 		end_any(statement, end, sqlstate, message);
 	else if (pfs_pg_end_plain(session, statement, end, is_top, false))
 		pfs_statement_sum(session);

@@ -76,8 +76,8 @@ pfs_pg_complete(PfsStatement *statement, PfsTicks now)
 }
 
 /*
- * The client's statement, if it may end so and is the only one that is open, its command is worked on that came so (by
- * the extended protocol or not), and nothing is on stage; else NULL.  By far the most.
+ * The client's statement, if it may end so and is the only one that is open, and its command is worked on that came so (by
+ * the extended protocol or not); else NULL.  By far the most.  It may be on stage still: the caller asks pfs_pg_has_state.
  */
 static pg_attribute_always_inline PfsStatement *
 pfs_pg_plain_top(PfsSession *session, bool extended)
@@ -85,8 +85,27 @@ pfs_pg_plain_top(PfsSession *session, bool extended)
 	PfsStatement *first = &session->statement[0];
 
 	pfs_keep(first);
-	return pfs_likely(pfs_session_works(session, extended) && pfs_statement_is_plain_first(session, first) && session->running == NULL && session->top == first &&
-					  !pfs_pg_waiting.unsettled) ? first : NULL;
+	return pfs_likely(pfs_session_is(session, PFS_PHASE_COMMAND, extended) && pfs_statement_is_plain_first(session, first) &&
+					  session->top == first) ? first : NULL;
 }
+
+/* Is it off stage, in this state (or these two), and is nothing to be asked of its plan? */
+static pg_attribute_always_inline bool
+pfs_pg_has_state(const PfsStatement *statement, PfsPgState state, PfsPgState other)
+{
+	PfsStatement one,
+				two,
+				asked;
+
+	one.facts = two.facts = asked.facts = 0;
+	one.host_state = (uint8) state;
+	two.host_state = (uint8) other;
+	asked.host_state = (uint8) ~(state ^ other);
+	asked.host_in_call = PG_UINT8_MAX;
+	asked.host_watches = 3;
+	return (statement->facts & asked.facts) == (one.facts & two.facts);
+}
+
+StaticAssertDecl((PFS_PG_RUNNING ^ PFS_PG_EXECUTED) == 2 && (PFS_PG_RUNNING & PFS_PG_EXECUTED) == 1, "one bit apart");
 
 #endif							/* PFS_PG_STATEMENT_HOT_H */

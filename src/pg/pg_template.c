@@ -210,9 +210,9 @@ pfs_pg_template(const QueryDesc *desc)
 {
 	static PfsPgTemplate once;
 	const PlannedStmt *plan = desc->plannedstmt;
-	PfsPgTemplate *place = pfs_pg_template_place(plan);
+	PfsPgTemplate *place = pfs_pg_template_find(plan);
 
-	if (pfs_likely(place->plan == plan && place->decided == pfs_session_decided(&pfs_session)))
+	if (pfs_likely(place != NULL && place->decided == pfs_session_decided(&pfs_session)))
 	{
 		place->shared.schema = pfs_session.schema;
 		place->shared.role = pfs_session.role;

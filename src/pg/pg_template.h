@@ -67,13 +67,13 @@ pfs_pg_template_places(const PlannedStmt *plan)
 
 StaticAssertDecl(PFS_PG_TEMPLATES == 2 << (64 - 56), "the highest bits");
 
-/* Where a plan's template is, if it has one. */
+/* A plan's template, or NULL. */
 static inline PfsPgTemplate *
-pfs_pg_template_place(const PlannedStmt *plan)
+pfs_pg_template_find(const PlannedStmt *plan)
 {
 	PfsPgTemplate *place = pfs_pg_template_places(plan);
 
-	return pfs_likely(place->plan == plan) ? place : place + 1;
+	return pfs_likely(place->plan == plan) ? place : place[1].plan == plan ? place + 1 : NULL;
 }
 
 /* What all statements of a query id and class share whatever their plans, for those that are planned each time. */

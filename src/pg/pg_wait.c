@@ -155,7 +155,7 @@ pfs_pg_wait_settle_all(void)
 	put_off_count = 0;
 	if (pfs_unlikely(lock_wait.open) && !waits_for_lock())
 		end_lock();
-	pfs_pg_waiting.unsettled = lock_wait.open;
+	pfs_session.unsettled = lock_wait.open;
 }
 
 /* An LWLock wait is over: with rows shown it ends at once, else it is only noted. */
@@ -174,7 +174,7 @@ end_lwlock(void)
 	put_off[put_off_count].start = lwlock_wait.wait.start;
 	put_off[put_off_count].end = lwlock_wait.last;
 	put_off_count++;
-	pfs_pg_waiting.unsettled = true;
+	pfs_session.unsettled = true;
 }
 
 /* --- begin --- */
@@ -188,7 +188,7 @@ begin_lock(uint32 wait)
 		if (!waits_for_lock() || !pfs_pg_lock_object(&lock_wait.wait.object))
 			return false;
 		begin_long(&lock_wait, wait, PFS_OPERATION_SEMAPHORE);
-		pfs_pg_waiting.unsettled = true;
+		pfs_session.unsettled = true;
 		pfs_pg_lock_begin(&lock_wait.wait.object, lock_wait.wait.start);
 	}
 	return true;
@@ -351,7 +351,7 @@ meaning_of(PfsCall *call)
 	uint32		code = *(volatile uint32 *) my_wait_event_info;
 	uint32		wait = UINT32_MAX;
 
-	if (pfs_unlikely(pfs_pg_waiting.unsettled) && (code & 0xFF000000) != PG_WAIT_LWLOCK)
+	if (pfs_unlikely(pfs_session.unsettled) && (code & 0xFF000000) != PG_WAIT_LWLOCK)
 		pfs_pg_wait_settle_all();
 	if (code != 0)
 	{
@@ -491,7 +491,7 @@ begin(PfsCall *call)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	count_call(call);
 	code = *(volatile uint32 *) my_wait_event_info;
-	if (code == WAIT_EVENT_CLIENT_READ && pfs_pg_is_idle() && !pfs_pg_waiting.unsettled &&
+	if (code == WAIT_EVENT_CLIENT_READ && pfs_pg_is_idle() && !pfs_session.unsettled &&
 		call_facts[call->number].operation == PFS_OPERATION_POLL && begin_idle())
 	{
 		call->observer = MEANS_IDLE;
@@ -500,7 +500,7 @@ begin(PfsCall *call)
 	/* most are simple operations on a descriptor, of files by most */
 	if (code != 0)
 		wait = (code & 0xFF000000) == PG_WAIT_IO ? pfs_wait_of_code(pfs_arena, code) : UINT32_MAX;
-	if (pfs_unlikely(wait == UINT32_MAX || call->fd < 0 || pfs_pg_waiting.unsettled ||
+	if (pfs_unlikely(wait == UINT32_MAX || call->fd < 0 || pfs_session.unsettled ||
 					 (call_facts[call->number].effects & ~EFFECT_ON_IDLE) != 0))
 		return begin_other(call);
 	if (pfs_unlikely(!begin_event(call, code, wait)))
@@ -618,7 +618,7 @@ pfs_pg_wait_command(void)
 PFS_HOT void
 pfs_pg_wait_idle(PfsTicks now)
 {
-	pfs_session_rest(&pfs_session);
+	pfs_session_does(&pfs_session, PFS_PHASE_REST);
 	pfs_pg_waiting.call = NULL;
 	pfs_pg_waiting.idle_from = now & pfs_pg_waiting.idle_timed;
 	pfs_awaited = pfs_pg_waiting.idle_begins;
@@ -674,25 +674,28 @@ received(void)
 	PfsSession *session = pfs_pg_session();
 	PfsPgWaiting *waiting = &pfs_pg_waiting;
 	PfsThread  *thread = session->thread;
-	PfsTicks	now;
+	PfsTicks	now,
+				idle;
 
 	pfs_keep(waiting);
-	if (pfs_unlikely(!pfs_pg_is_idle() || session->running != NULL ||
+	if (pfs_unlikely(!pfs_session_is(session, PFS_PHASE_REST, false) || session->running != NULL ||
 					 pfs_load_acquire(&session->arena->changes) != session->decided ||
 					 (pfs_likely(noted) ? waiting->idle_cell == NULL : calls.idle.open) ||
-					 !pfs_now_is_near() || (now = pfs_now()) <= waiting->idle_from))
+					 (now = pfs_now_near()) <= waiting->idle_from))
 	{
 		received_otherwise();
 		return;
 	}
 	begin_command_at(session, now);
-	if (pfs_likely(noted) && pfs_enter_recording(session))
-	{
-		pfs_seq_write_begin(&thread->seq);
-		pfs_timer_stat_add(&waiting->idle_cell->stat, now - waiting->idle_from);
-		pfs_seq_write_end(&thread->seq);
-		pfs_leave_recording(session);
-	}
+	if (pfs_unlikely(!noted))
+		return;
+	idle = now - waiting->idle_from;
+	pfs_assume(!session->busy && idle != 0);	/* as was seen */
+	(void) pfs_enter_recording(session);
+	pfs_seq_write_begin(&thread->seq);
+	pfs_timer_stat_add(&waiting->idle_cell->stat, idle);
+	pfs_seq_write_end(&thread->seq);
+	pfs_leave_recording(session);
 }
 
 /* --- calls of each command, when all is known of them --- */
@@ -701,7 +704,7 @@ received(void)
 static inline bool
 hinders(void)
 {
-	return pfs_pg_waiting.call != NULL || pfs_pg_waiting.unsettled;
+	return pfs_pg_waiting.call != NULL || pfs_session.unsettled;
 }
 
 /* From here on it is the call under way. */
@@ -830,7 +833,7 @@ pfs_pg_wait_attach(void)
 	pfs_awaited = (PfsAwaited) {0};
 	lock_wait.open = calls.idle.open = lwlock_wait.open = false;
 	put_off_count = 0;
-	pfs_pg_waiting.unsettled = false;
+	pfs_session.unsettled = false;
 	pfs_pg_fd_forget_all();
 	pfs_interpose_observe(&observer, &pfs_arena->gate,
 						  (PfsCallMasks) {PFS_GATE_CALLS, PFS_GATE_SOCKETS, RECEIVED});

@@ -35,8 +35,6 @@ extern uint32 pfs_pg_wait_of_code(uint32 code);
 /* What is looked at when a command was answered, and when the next one comes: one line of memory with pfs_awaited and the kind of timer. */
 typedef struct PfsPgWaiting
 {
-	uint32		nameless;		/* code of an event of an extension whose name could not be asked for yet; 0 = none */
-	bool		unsettled;		/* something was put off, see pfs_pg_wait_settle */
 	const void *call;			/* in the frame of the observed call under way; NULL = none is */
 
 	/* idle time that is only noted: from the answer to a command to the data of the next one */
@@ -54,7 +52,7 @@ extern void pfs_pg_name_waits(void);
 static inline void
 pfs_pg_name_waits_met(void)
 {
-	if (pfs_unlikely(pfs_pg_waiting.nameless != 0))
+	if (pfs_unlikely(pfs_session.nameless))
 		pfs_pg_name_waits();
 }
 
@@ -97,15 +95,8 @@ extern void pfs_pg_wait_settle_all(void);
 static inline void
 pfs_pg_wait_settle(void)
 {
-	if (pfs_unlikely(pfs_pg_waiting.unsettled))
+	if (pfs_unlikely(pfs_session.unsettled))
 		pfs_pg_wait_settle_all();
-}
-
-/* Must anything be done before pfs_pg_wait_idle? */
-static inline bool
-pfs_pg_wait_is_owed(void)
-{
-	return (pfs_pg_waiting.nameless | pfs_pg_is_idle() | pfs_pg_waiting.unsettled) != 0;
 }
 
 /* --- pg_wait_fd.c: descriptors --- */

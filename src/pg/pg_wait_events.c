@@ -57,7 +57,8 @@ static const struct
 };
 
 /* Events that were met without a name, until a safe point: wait number and code. */
-static uint32 nameless_wait = 0;	/* and pfs_pg_waiting.nameless */
+static uint32 nameless_wait = 0;	/* while pfs_session.nameless ... */
+static uint32 nameless_code = 0;	/* ... whose name will be asked for: an extension's */
 
 static const char *
 event_name(uint32 code)
@@ -159,7 +160,8 @@ register_later(uint32 code)
 		if (name == number)
 		{
 			nameless_wait = wait;
-			pfs_pg_waiting.nameless = code;
+			nameless_code = code;
+			pfs_session.nameless = true;
 		}
 	}
 	pfs_rollup_unlock(pfs_arena);
@@ -182,13 +184,13 @@ pfs_pg_name_waits(void)
 	PfsInstrument *instrument;
 	const char *name;
 
-	if (pfs_likely(pfs_pg_waiting.nameless == 0))
+	if (pfs_likely(!pfs_session.nameless))
 		return;
-	name = pgstat_get_wait_event(pfs_pg_waiting.nameless);
+	name = pgstat_get_wait_event(nameless_code);
 	if (is_name(name))
 	{
 		instrument = pfs_wait_instrument(pfs_arena, nameless_wait);
 		snprintf(instrument->name, sizeof(instrument->name), "wait/extension/%s", name);
 	}
-	pfs_pg_waiting.nameless = 0;
+	pfs_session.nameless = false;
 }
