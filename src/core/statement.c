@@ -64,6 +64,7 @@ take_over_journal(PfsSession *session)
 		if (i > 0)
 			add_free(session, statement);
 	}
+	session->statement[0].older = session->statement[0].newer = session->statement[0].parent = NULL;
 	session->oldest_text = session->summed_text = pfs_load(&thread->text_next);
 	session->has_journal = stack > 0;
 	pfs_session_advance(session);
@@ -275,16 +276,22 @@ pfs_statement_take_any(PfsSession *session, bool silent)
 	return statement;
 }
 
-/* While none is open the first one is not in the list: others that it had begun have lasted longer. */
+/*
+ * While none is open the first one is not in the list, and stands alone: who begins it relies on that.  Here others that it
+ * had begun have lasted longer.
+ */
 static void
 take_first_out(PfsSession *session)
 {
+	PfsStatement *first = &session->statement[0];
+
 	for (PfsStatement **at = &session->free; *at != NULL; at = &(*at)->older)
-		if (*at == &session->statement[0])
+		if (*at == first)
 		{
-			*at = (*at)->older;
+			*at = first->older;
 			break;
 		}
+	first->older = first->newer = first->parent = NULL;
 }
 
 PFS_COLD void

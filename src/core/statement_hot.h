@@ -87,7 +87,7 @@ pfs_statement_make_way(PfsSession *session)
 		pfs_statement_leave_ring(session);
 }
 
-/* Adds it to the list of those that are open; NULL: too many.  plain: one is free, and nothing is in its way. */
+/* Adds it to the list of those that are open; NULL: too many.  plain: one is free, and nothing is in its way; the first stands alone. */
 static inline __attribute__((always_inline)) PfsStatement *
 pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain)
 {
@@ -108,11 +108,13 @@ pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain)
 	pfs_keep(statement);
 	if (plain || statement->place >= 0)
 		pfs_statement_enter_ring(session, statement);
+	session->newest = statement;
+	if (first && plain)
+		return statement;
 	statement->older = newest;
 	statement->newer = NULL;
 	if (newest != NULL)
 		newest->newer = statement;
-	session->newest = statement;
 	return statement;
 }
 
@@ -154,7 +156,8 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 	recorded = plain || (session->shows && statement->place >= 0 && !silent);
 	memcpy(&statement->in_use, (const uint8_t[]) {true, recorded, silent, 0}, 4);
 	statement->plain = plain;
-	statement->parent = parent;
+	if (!plain || parent != NULL)
+		statement->parent = parent;
 	statement->since = start;
 	numbers = pfs_statement_take_numbers(session, recorded, parent == NULL, plain != 0);
 	pfs_store(&record->event_id, numbers.event);	/* the first to be written: see pfs_journal_read_open */

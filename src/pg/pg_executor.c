@@ -305,52 +305,38 @@ start_any(QueryDesc *queryDesc, int eflags)
 	start_done(queryDesc, plan, statement, id);
 }
 
-/* The statement has begun in the plain way, called from this one; or it could not.  known: its plan was, before. */
-static pg_attribute_always_inline void
-start_plain(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatement *statement, PfsStatement *caller, bool known)
+/* Nothing more of its plan is to be known before it runs. */
+static inline bool
+needs_no_look(const QueryDesc *queryDesc, const PfsStatement *statement)
 {
-	uint64		id = 0;
+	return pfs_likely(statement->host_watches == 0) && pfs_likely(queryDesc->planstate->plan == queryDesc->plannedstmt->planTree);
+}
 
-	if (pfs_unlikely(statement == NULL))
-	{
-		start_any(queryDesc, eflags);
-		return;
-	}
-	if (caller != NULL)
-		id = statement->record->statement_id;
-	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
-	/* while it lasts no other one of the client can be on stage, so none has the statement's place */
-	if (pfs_unlikely(pfs_session.running != statement || (caller != NULL && statement->record->statement_id != id)))
-	{
-		start_done(queryDesc, plan, statement, caller != NULL ? id : statement->record->statement_id);
-		return;
-	}
-	statement->host_in_call = false;
-	pfs_session.running = caller;
-	if (caller != NULL)
-		rest_if_cursor(queryDesc, statement);
-	if (pfs_unlikely(statement->host_watches) || pfs_unlikely(queryDesc->planstate->plan != plan->planTree))
-		attach(queryDesc, plan, statement);
-	else if (caller != NULL)
-	{
-		if (pfs_unlikely(pfs_pg_query_attach(queryDesc, statement) == NULL))
-			end_unattached(statement);
-	}
-	else if (pfs_likely(pfs_pg_untied.relations.estate == NULL) && pfs_likely(pfs_pg_query_is_unnamed(plan)))
-	{
-		if (known && pfs_unlikely(pfs_pg_entry.endings == PFS_PG_ENDINGS_IN))
-			pfs_pg_endings_out();
-		(void) pfs_pg_query_leave_untied(queryDesc, statement);
-	}
-	else
-		attach(queryDesc, plan, statement);
+/* Is it the client's unnamed portal that executes it, and the query before it gone? */
+static inline bool
+may_be_untied(const PlannedStmt *plan)
+{
+	return pfs_likely(pfs_pg_untied.relations.estate == NULL) && pfs_likely(pfs_pg_query_is_unnamed(plan));
 }
 
 /* It was planned for this execution. */
 static PFS_HOT pg_noinline void
 start_planned(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStatement *statement)
 {
-	start_plain(queryDesc, eflags, plan, statement, NULL, false);
+	uint64		id = statement->record->statement_id;
+
+	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
+	if (pfs_unlikely(pfs_session.running != statement || statement->record->statement_id != id))
+	{
+		start_done(queryDesc, plan, statement, id);
+		return;
+	}
+	statement->host_in_call = false;
+	pfs_session.running = NULL;
+	if (needs_no_look(queryDesc, statement) && may_be_untied(plan))
+		(void) pfs_pg_query_leave_untied(queryDesc, statement);
+	else
+		attach(queryDesc, plan, statement);
 }
 
 static PFS_HOT pg_noinline void
@@ -358,20 +344,69 @@ start_nested(QueryDesc *queryDesc, int eflags)
 {
 	const PlannedStmt *plan = queryDesc->plannedstmt;
 	PfsStatement *caller = pfs_session.running;
+	PfsStatement *statement;
+	uint64		id;
 
 	pfs_pg_endings_in();
-	start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain_nested(plan), caller, true);
+	statement = pfs_pg_begin_plain_nested(plan);
+	if (pfs_unlikely(statement == NULL))
+	{
+		start_any(queryDesc, eflags);
+		return;
+	}
+	id = statement->record->statement_id;
+	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
+	if (pfs_unlikely(pfs_session.running != statement || statement->record->statement_id != id))
+	{
+		start_done(queryDesc, plan, statement, id);
+		return;
+	}
+	statement->host_in_call = false;
+	pfs_session.running = caller;
+	rest_if_cursor(queryDesc, statement);
+	if (pfs_unlikely(!needs_no_look(queryDesc, statement)))
+		attach(queryDesc, plan, statement);
+	else if (pfs_unlikely(pfs_pg_query_attach(queryDesc, statement) == NULL))
+		end_unattached(statement);
+}
+
+/* Back from ExecutorStart, the first statement, which has begun in the plain way, is the client's. */
+static pg_attribute_always_inline void
+started_first(QueryDesc *queryDesc)
+{
+	PfsStatement *first = &pfs_session.statement[0];
+
+	pfs_keep(first);
+	/* no other one of the client can have been on stage meanwhile, so none has its place */
+	if (pfs_unlikely(pfs_session.running != first))
+	{
+		start_done(queryDesc, queryDesc->plannedstmt, first, first->record->statement_id);
+		return;
+	}
+	first->host_in_call = false;
+	pfs_session.running = NULL;
+	if (!needs_no_look(queryDesc, first) || !may_be_untied(queryDesc->plannedstmt))
+	{
+		attach(queryDesc, queryDesc->plannedstmt, first);
+		return;
+	}
+	if (pfs_unlikely(pfs_pg_entry.endings == PFS_PG_ENDINGS_IN))
+		pfs_pg_endings_out();
+	(void) pfs_pg_query_leave_untied(queryDesc, first);
 }
 
 static PFS_HOT void
 pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 {
-	const PlannedStmt *plan = queryDesc->plannedstmt;
-
 	if (pfs_unlikely(pfs_session.running != NULL))
 		start_nested(queryDesc, eflags);
+	else if (pfs_unlikely(!pfs_pg_begin_plain(queryDesc->plannedstmt)))
+		start_any(queryDesc, eflags);
 	else
-		start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain(plan), NULL, true);
+	{
+		pfs_pg_entry.ExecutorStart(queryDesc, eflags);
+		started_first(queryDesc);
+	}
 }
 
 /* A query that is executed, with its error guard. */
