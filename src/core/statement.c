@@ -203,24 +203,6 @@ pfs_statement_promise(PfsSession *session)
 	return session->promised_statement;
 }
 
-/* Those that were promised, others for those that were not; an event's stays promised to the next that makes a row. */
-PFS_COLD PfsStatementNumbers
-pfs_statement_take_promised(PfsSession *session, bool recorded)
-{
-	PfsStatementNumbers numbers = {.statement = session->promised_statement};
-
-	if (recorded)
-	{
-		numbers.event = session->promised_event != 0 ? session->promised_event : pfs_next_number(&session->thread->event_id);
-		session->promised_event = 0;
-	}
-	if (numbers.statement == 0)
-		numbers.statement = pfs_statement_next_id(session);
-	session->promised_statement = 0;
-	session->promised = session->promised_event != 0;
-	return numbers;
-}
-
 /*
  * Another one begins, which will end first: this one moves to its place in the stack.  Its event id is written last, see
  * pfs_journal_read_open.

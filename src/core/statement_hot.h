@@ -19,7 +19,6 @@ typedef struct PfsStatementNumbers
 } PfsStatementNumbers;
 
 /* statement.c: what is rare. */
-extern PFS_COLD PfsStatementNumbers pfs_statement_take_promised(PfsSession *session, bool recorded);
 extern void pfs_statement_claim_ids(PfsSession *session);
 extern PfsStatement *pfs_statement_take_any(PfsSession *session, bool silent);
 extern void pfs_statement_leave_ring(PfsSession *session);
@@ -45,16 +44,31 @@ pfs_statement_next_id(PfsSession *session)
 	return session->statement_ids.next++;
 }
 
-/* plain: a statement id is at hand. */
+/*
+ * plain: a statement id is at hand.  Top-level ones take those that were promised; an event's stays promised to the next that
+ * makes a row.
+ */
 static inline PfsStatementNumbers
 pfs_statement_take_numbers(PfsSession *session, bool recorded, bool top, bool plain)
 {
+	PfsStatementNumbers numbers = {0};
+
 	if (top && pfs_unlikely(session->promised))
-		return pfs_statement_take_promised(session, recorded);
-	return (PfsStatementNumbers) {
-		.event = pfs_likely(recorded) ? pfs_next_number(&session->thread->event_id) : 0,
-		.statement = plain ? session->statement_ids.next++ : pfs_statement_next_id(session)
-	};
+	{
+		numbers.statement = session->promised_statement;
+		session->promised_statement = 0;
+		if (recorded)
+		{
+			numbers.event = session->promised_event;
+			session->promised_event = 0;
+		}
+		session->promised = session->promised_event != 0;
+	}
+	if (numbers.event == 0 && pfs_likely(recorded))
+		numbers.event = pfs_next_number(&session->thread->event_id);
+	if (numbers.statement == 0)
+		numbers.statement = plain ? session->statement_ids.next++ : pfs_statement_next_id(session);
+	return numbers;
 }
 
 /* Is a statement id at hand, so that none has to be claimed? */

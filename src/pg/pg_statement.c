@@ -331,21 +331,32 @@ enter_plain(PfsSession *session, PfsStatement *statement)
 	statement->host_level = statement->host_enter_level = pfs_pg_nest_level;
 }
 
-/* It has begun so, and is shown. */
-static pg_attribute_always_inline void
-begun_plain(PfsSession *session, PfsStatement *statement, Plain kind)
+/* What few that began so need, nested ones nothing but the first. */
+static PFS_HOT pg_noinline void
+begun_plain_otherwise(PfsStatement *statement, Plain kind)
 {
+	PfsSession *session = pfs_pg_session();
+
 	if (pfs_unlikely(session->times_cpu))
 		pfs_statement_begin_cpu(session, statement);
 	if (kind == PLAIN_NESTED)
 		return;
 	pfs_statement_take_waits(session, statement);
-	if (pfs_likely(session->transaction.open))
+	if (session->transaction.open)
 		return;
 	if (kind == PLAIN_QUERY)
 		pfs_pg_transaction_begin_plain(session, statement);
 	else
 		pfs_pg_transaction_begin(statement->since);	/* an aborted one is not begun again */
+}
+
+/* It has begun so, and is shown. */
+static pg_attribute_always_inline void
+begun_plain(PfsSession *session, PfsStatement *statement, Plain kind)
+{
+	if (pfs_unlikely(session->times_cpu) ||
+		(kind != PLAIN_NESTED && (pfs_unlikely(session->waits.used > 0) || pfs_unlikely(!session->transaction.open))))
+		begun_plain_otherwise(statement, kind);
 }
 
 static pg_attribute_always_inline PfsStatement *
