@@ -865,7 +865,7 @@ end_nested(QueryDesc *queryDesc)
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || statement->since == 0 ||
 					 pfs_session.unsettled))
 		pfs_pg_executed(statement);
-	else if (pfs_pg_end_plain(session, statement, pfs_now(), false, false))
+	else if (pfs_pg_end_plain(session, statement, pfs_now(), false, false, false))
 		pfs_statement_sum(session);
 }
 

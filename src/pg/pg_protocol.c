@@ -122,7 +122,7 @@ put_complete_simple(char type, const char *body, size_t length)
 	PfsSession *session = pfs_pg_session();
 
 	pfs_pg_command.answered = true;
-	if (pfs_pg_end_plain(session, &session->statement[0], pfs_now_near(), true, true))
+	if (pfs_pg_end_plain(session, &session->statement[0], pfs_now_near(), true, true, true))
 		return put_complete_summing(type, body, length);
 	return pfs_pg_entry.putmessage(type, body, length);
 }
@@ -160,7 +160,7 @@ put_complete_plain(char type, const char *body, size_t length, PfsSession *sessi
 {
 	if (!pfs_pg_command.block)
 		pfs_pg_complete(statement, now);
-	else if (pfs_pg_end_plain(session, statement, now, true, true))
+	else if (pfs_pg_end_plain(session, statement, now, true, true, true))
 		return put_complete_summing(type, body, length);
 	return pfs_pg_entry.putmessage(type, body, length);
 }
@@ -202,14 +202,14 @@ put_complete(char type, const char *body, size_t length)
 	PfsStatement *statement = pfs_pg_plain_top(session, true);
 
 	if (pfs_unlikely(statement == NULL || !(pfs_pg_command.block || session->transaction.open)))
-		return put_complete_any(type, body, length);
+		return put_complete_any('C', body, length);
 	if (pfs_unlikely(!pfs_pg_has_state(statement, PFS_PG_RUNNING, PFS_PG_EXECUTED)) ||
-		(statement->host_query != NULL && pfs_unlikely(pfs_pg_plan_is_unusual(statement))))
-		return put_complete_watched(type, body, length);
+		(statement->host_query != NULL && pfs_unlikely(pfs_pg_has_spilled(statement))))
+		return put_complete_watched('C', body, length);
 	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED))
-		return put_complete_plain_timed(type, body, length);
+		return put_complete_plain_timed('C', body, length);
 	(void) pfs_answer(session, PFS_PG_ANSWER_EXECUTE);
-	return put_complete_plain(type, body, length, session, statement, pfs_now_near());
+	return put_complete_plain('C', body, length, session, statement, pfs_now_near());
 }
 
 /* The session waits for its client, since then. */
@@ -302,7 +302,7 @@ put_ready_summing(char type, const char *body, size_t length)
 static pg_attribute_always_inline int
 put_ready_plain(char type, const char *body, size_t length, PfsSession *session, PfsStatement *statement, PfsTicks now)
 {
-	if (pfs_pg_end_plain(session, statement, now, true, true))
+	if (pfs_pg_end_plain(session, statement, now, true, true, true))
 		return put_ready_summing(type, body, length);
 	now = pfs_pg_command.ended;
 	if (pfs_unlikely(now <= pfs_pg_command.came))

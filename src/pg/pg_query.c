@@ -141,6 +141,6 @@ pfs_pg_untied_aborted(int level)
 {
 	const PfsStatement *statement = pfs_pg_untied.relations.statement;
 
-	if (statement != NULL && statement->host_level >= level)
+	if (pfs_pg_untied.relations.estate != NULL && statement != NULL && statement->host_level >= level)
 		pfs_pg_untied_forget();
 }

@@ -126,7 +126,6 @@ pfs_pg_untied_over(PfsStatement *statement)
 {
 	pfs_pg_entry.queries--;
 	pfs_pg_untied.relations.estate = NULL;
-	pfs_pg_untied.relations.statement = NULL;
 	pfs_pg_untied_fresh = NULL;
 	statement->host_query = NULL;
 }
@@ -153,10 +152,17 @@ extern TupleTableSlot *pfs_pg_count_call(PlanState *node);
  */
 extern void pfs_pg_plan_end_unusual(PfsPgQuery *query);
 
+/* Temporary files were written since it began. */
+static inline bool
+pfs_pg_has_spilled(const PfsStatement *statement)
+{
+	return (uint64) *pfs_pg_server.temporary_blocks != statement->host_base;
+}
+
 static inline bool
 pfs_pg_plan_is_unusual(const PfsStatement *statement)
 {
-	return statement->host_watches != 0 || (uint64) *pfs_pg_server.temporary_blocks != statement->host_base;
+	return statement->host_watches != 0 || pfs_pg_has_spilled(statement);
 }
 
 static inline void

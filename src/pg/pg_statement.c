@@ -384,7 +384,7 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	template = pfs_pg_template_find(plan);
 	pfs_keep(template);
 	plain = session->plain;
-	if (pfs_unlikely(template == NULL || !pfs_statement_may_begin_plain(session, plain, nested) || template->key != session->key))
+	if (pfs_unlikely(!pfs_statement_may_begin_plain(session, plain, nested) || template->key != session->key))
 		return NULL;
 	pfs_assume(plain != 0);		/* "changes" never is */
 	parent = nested ? session->running : NULL;
@@ -641,7 +641,7 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
 					 (!is_top && statement->parent == NULL) || pfs_session.unsettled))
 		end_any(statement, end, sqlstate, message);
-	else if (pfs_pg_end_plain(session, statement, end, is_top, false))
+	else if (pfs_pg_end_plain(session, statement, end, is_top, false, false))
 		pfs_statement_sum(session);
 }
 

@@ -43,22 +43,26 @@ pfs_pg_let_query_go(PfsStatement *statement, bool is_first)
 }
 
 /*
- * It ends in the plain way, as it began; the caller has seen that it may.  is_first: that it is pfs_pg_plain_top.  True: it is
- * time to sum.
+ * It ends in the plain way, as it began; the caller has seen that it may.  is_first: that it is pfs_pg_plain_top; runs: its
+ * time does, and its command was seen to come.  True: it is time to sum.
  */
 static pg_attribute_always_inline bool
-pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, bool is_top, bool is_first)
+pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, bool is_top, bool is_first, bool runs)
 {
 	PfsTicks	since = statement->since;	/* 0: others had the time since it began to rest */
 	bool		sums;
 
+	if (runs)
+		pfs_assume(since != 0);
 	pfs_pg_store_rows(statement);
 	pfs_pg_let_query_go(statement, is_first);
 	sums = pfs_statement_end_plain(session, statement, since, &end, is_first);
 	if (pfs_likely(is_top))
 	{
 		session->top = NULL;
-		if (pfs_likely(since != 0))
+		if (runs)
+			pfs_pg_command.ended = pfs_pg_command.since = end;
+		else if (pfs_likely(since != 0))
 			pfs_pg_command_time_spent(end);
 	}
 	return pfs_unlikely(sums);

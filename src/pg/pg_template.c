@@ -27,6 +27,7 @@ typedef struct PfsPgPlanGone
 } PfsPgPlanGone;
 
 PfsPgTemplate pfs_pg_templates[PFS_PG_TEMPLATES];
+PfsPgTemplate pfs_pg_no_template = {.key = PFS_PG_NO_KEY};
 PfsPgShared pfs_pg_shared[PFS_PG_SHARED];
 
 static void
@@ -212,7 +213,7 @@ pfs_pg_template(const QueryDesc *desc)
 	const PlannedStmt *plan = desc->plannedstmt;
 	PfsPgTemplate *place = pfs_pg_template_find(plan);
 
-	if (pfs_likely(place != NULL && place->decided == pfs_session_decided(&pfs_session)))
+	if (pfs_likely(place->decided == pfs_session_decided(&pfs_session)))
 	{
 		place->shared.schema = pfs_session.schema;
 		place->shared.role = pfs_session.role;

@@ -67,13 +67,15 @@ pfs_pg_template_places(const PlannedStmt *plan)
 
 StaticAssertDecl(PFS_PG_TEMPLATES == 2 << (64 - 56), "the highest bits");
 
-/* A plan's template, or NULL. */
+extern PfsPgTemplate pfs_pg_no_template;	/* right for no session, nor for any changes */
+
+/* A plan's template, or that. */
 static inline PfsPgTemplate *
 pfs_pg_template_find(const PlannedStmt *plan)
 {
 	PfsPgTemplate *place = pfs_pg_template_places(plan);
 
-	return pfs_likely(place->plan == plan) ? place : place[1].plan == plan ? place + 1 : NULL;
+	return pfs_likely(place->plan == plan) ? place : place[1].plan == plan ? place + 1 : &pfs_pg_no_template;
 }
 
 /* What all statements of a query id and class share whatever their plans, for those that are planned each time. */
