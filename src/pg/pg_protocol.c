@@ -115,34 +115,60 @@ put_complete_summing(char type, const char *body, size_t length)
 	return pfs_pg_entry.putmessage(type, body, length);
 }
 
-/* Of a simple query: its statement has been executed and committed, and ends in the plain way. */
+static int	put_complete(char type, const char *body, size_t length);
+
+/* It was executed in the plain way, and its statement ends. */
+static pg_attribute_always_inline int
+put_complete_ended(char type, const char *body, size_t length, PfsSession *session, PfsStatement *statement, PfsTicks now)
+{
+	if (pfs_pg_end_plain(session, statement, now, true, true, true))
+		return put_complete_summing(type, body, length);
+	return pfs_pg_entry.putmessage(type, body, length);
+}
+
+/* The same, or it waits for its commit. */
+static pg_attribute_always_inline int
+put_complete_plain(char type, const char *body, size_t length, PfsSession *session, PfsStatement *statement, PfsTicks now)
+{
+	if (pfs_pg_command.block)
+		return put_complete_ended(type, body, length, session, statement, now);
+	pfs_pg_complete(statement, now);
+	return pfs_pg_entry.putmessage(type, body, length);
+}
+
+/* Its statement has been executed, nothing is left of its query, and it may end in the plain way. */
+static inline bool
+is_plain_executed(PfsSession *session, bool extended)
+{
+	PfsStatement *statement = pfs_pg_plain_top(session, extended);
+
+	return statement != NULL && pfs_pg_has_state(statement, PFS_PG_EXECUTED, PFS_PG_EXECUTED) && statement->host_query == NULL &&
+		!session->times_cpu;
+}
+
+/* Of a simple query: it has been committed, too. */
 static PFS_HOT AS_IT_IS int
 put_complete_simple(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
 
 	pfs_pg_command.answered = true;
-	if (pfs_pg_end_plain(session, &session->statement[0], pfs_now_near(), true, true, true))
-		return put_complete_summing(type, body, length);
-	return pfs_pg_entry.putmessage(type, body, length);
+	return put_complete_ended(type, body, length, session, &session->statement[0], pfs_now_near());
 }
-
-static inline bool
-is_simple_and_plain(PfsSession *session)
-{
-	PfsStatement *statement = pfs_pg_plain_top(session, false);
-
-	return statement != NULL && pfs_pg_has_state(statement, PFS_PG_EXECUTED, PFS_PG_EXECUTED) && statement->host_query == NULL &&
-		!session->times_cpu;
-}
-
-static int	put_complete(char type, const char *body, size_t length);
 
 static AS_IT_IS int
 put_complete_any(char type, const char *body, size_t length)
 {
-	if (is_simple_and_plain(pfs_pg_session()))
+	PfsSession *session = pfs_pg_session();
+
+	if (is_plain_executed(session, false))
 		return put_complete_simple(type, body, length);
+	if (is_plain_executed(session, true) && session->answers[PFS_PG_ANSWER_EXECUTE] == PFS_ANSWER_COUNTED &&
+		!pfs_pg_server.in_transaction())	/* COMMIT */
+	{
+		(void) pfs_answer(session, PFS_PG_ANSWER_EXECUTE);
+		return put_complete_ended(type, body, length, session, &session->statement[0], pfs_now_near());
+	}
 	if (was_plain_but_for_waits(&pfs_session))
 		return put_complete(type, body, length);
 	if (pfs_unlikely(pfs_pg_is_idle() || !pfs_session.extended))
@@ -151,17 +177,6 @@ put_complete_any(char type, const char *body, size_t length)
 		return pfs_pg_answer_is_near() ? put_complete_timed(type, body, length)
 			: put_complete_otherwise(type, body, length);
 	command_complete(true, 0);
-	return pfs_pg_entry.putmessage(type, body, length);
-}
-
-/* It was executed in the plain way: its statement ends, or waits for its commit. */
-static pg_attribute_always_inline int
-put_complete_plain(char type, const char *body, size_t length, PfsSession *session, PfsStatement *statement, PfsTicks now)
-{
-	if (!pfs_pg_command.block)
-		pfs_pg_complete(statement, now);
-	else if (pfs_pg_end_plain(session, statement, now, true, true, true))
-		return put_complete_summing(type, body, length);
 	return pfs_pg_entry.putmessage(type, body, length);
 }
 
@@ -180,7 +195,7 @@ put_complete_plain_timed(char type, const char *body, size_t length)
 	return put_complete_plain(type, body, length, session, &session->statement[0], now);
 }
 
-/* The same of one whose plan has more to tell: once more, when that is known.  Or it is in another state. */
+/* The same of one whose plan has more to tell first.  Or it is in another state. */
 static PFS_HOT AS_IT_IS int
 put_complete_watched(char type, const char *body, size_t length)
 {
@@ -191,7 +206,9 @@ put_complete_watched(char type, const char *body, size_t length)
 		return put_complete_any(type, body, length);	/* it wrote temporary files */
 	pfs_pg_plan_end(statement->host_query, statement);
 	statement->host_watches = 0;
-	return put_complete(type, body, length);
+	if (pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_EXECUTE)))
+		return put_complete_plain_timed(type, body, length);
+	return put_complete_plain(type, body, length, &pfs_session, statement, pfs_now_near());
 }
 
 /* Of an Execute: its statement ends in the plain way, or waits for its commit: then its transaction is known to be open. */
