@@ -170,8 +170,8 @@ extern void pfs_pg_routine_forget(int level);
 extern int	pfs_pg_nest_level;
 extern void pfs_pg_transaction_begin(PfsTicks start);
 
-/* With a query of the client that has begun in the plain way: a transaction is in progress, and none is open here. */
-extern void pfs_pg_transaction_begin_plain(PfsSession *session, const PfsStatement *statement);
+/* With a query of the client, the top one, that has begun in the plain way: a transaction is in progress, and none is open here. */
+extern void pfs_pg_transaction_begin_plain(void);
 
 /* Shows what a command may have changed of the transaction: isolation, access mode, autocommit. */
 extern void pfs_pg_transaction_refresh(void);

@@ -339,6 +339,16 @@ put_ready_with_cpu(char type, const char *body, size_t length)
 	return put_ready_plain(type, body, length, session, &session->statement[0], now);
 }
 
+static int	put_ready_committed(char type, const char *body, size_t length);
+
+/* Once more, if only what it has waited for was in the way. */
+static AS_IT_IS int
+put_ready_waited(char type, const char *body, size_t length)
+{
+	return was_plain_but_for_waits(&pfs_session) ? put_ready_committed(type, body, length)
+		: put_ready_at_last(type, body, length);
+}
+
 /* A statement is open that has waited for its implicit commit, or another one. */
 static PFS_HOT AS_IT_IS int
 put_ready_committed(char type, const char *body, size_t length)
@@ -347,11 +357,10 @@ put_ready_committed(char type, const char *body, size_t length)
 	PfsStatement *statement = pfs_pg_plain_top(session, true);
 
 	if (pfs_unlikely(statement == NULL || !pfs_pg_has_state(statement, PFS_PG_COMMITTING, PFS_PG_COMMITTING)))
-		return was_plain_but_for_waits(session) ? put_ready_committed(type, body, length)
-			: put_ready_at_last(type, body, length);
+		return put_ready_waited('Z', body, length);
 	if (pfs_unlikely(session->times_cpu))
-		return put_ready_with_cpu(type, body, length);
-	return put_ready_plain(type, body, length, session, statement, pfs_now_near());
+		return put_ready_with_cpu('Z', body, length);
+	return put_ready_plain('Z', body, length, session, statement, pfs_now_near());
 }
 
 /* To a simple query, which is counted now, and most often timed; or something is out of the ordinary. */

@@ -345,7 +345,7 @@ begun_plain_otherwise(PfsStatement *statement, Plain kind)
 	if (session->transaction.open)
 		return;
 	if (kind == PLAIN_QUERY)
-		pfs_pg_transaction_begin_plain(session, statement);
+		pfs_pg_transaction_begin_plain();
 	else
 		pfs_pg_transaction_begin(statement->since);	/* an aborted one is not begun again */
 }
@@ -354,9 +354,11 @@ begun_plain_otherwise(PfsStatement *statement, Plain kind)
 static pg_attribute_always_inline void
 begun_plain(PfsSession *session, PfsStatement *statement, Plain kind)
 {
-	if (pfs_unlikely(session->times_cpu) ||
-		(kind != PLAIN_NESTED && (pfs_unlikely(session->waits.used > 0) || pfs_unlikely(!session->transaction.open))))
+	if (pfs_unlikely(session->times_cpu) || (kind != PLAIN_NESTED && pfs_unlikely(session->waits.used > 0)) ||
+		(kind == PLAIN_COMMAND && !session->transaction.open))
 		begun_plain_otherwise(statement, kind);
+	else if (kind == PLAIN_QUERY && !session->transaction.open)
+		pfs_pg_transaction_begin_plain();
 }
 
 static pg_attribute_always_inline PfsStatement *

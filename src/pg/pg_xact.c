@@ -80,9 +80,11 @@ pfs_pg_transaction_begin(PfsTicks start)
 }
 
 PFS_HOT pg_noinline void
-pfs_pg_transaction_begin_plain(PfsSession *session, const PfsStatement *statement)
+pfs_pg_transaction_begin_plain(void)
 {
-	describe(pfs_transaction_open_plain(session, statement));
+	PfsSession *session = pfs_pg_session();
+
+	describe(pfs_transaction_open_plain(session, session->top));
 }
 
 /* The commit of a statement that is complete may be worked on. */
