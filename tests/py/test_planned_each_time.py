@@ -473,3 +473,17 @@ def test_analysed_by_a_function_of_no_statement(new_cluster: Any, when: str) -> 
             raw.add("P", b"s\0SELECT $1, $2\0" + struct.pack("!hII", 2, *types))
             answers = raw.bind("1", "x", name="s").sync()
         assert [kind for kind, _ in answers][-2:] == ["E", "Z"]
+
+
+@pytest.mark.parametrize("name", ["", "named"])
+def test_command_is_bound_anew(new_cluster: Any, name: str) -> None:
+    """Bind analyses a command again whose text may then go: the next error is not its own."""
+    server = new_cluster()
+    server.psql(SETUP)
+    with server.connect() as observer, Speaker(server, observer) as raw:
+        raw.parse("EXPLAIN SELECT b FROM t /*" + "z" * 40_000_000 + "*/", name)
+        raw.parse("ALTER TABLE t SET (fillfactor = 50)", "alters").bind(portal="p", name="alters")
+        raw.execute("p").bind(name=name).parse("SELEC").sync()
+        failed = [event for event in executed(observer, raw) if event.errors]
+        assert [event.event_name for event in failed] == ["statement/sql/error"]
+        assert failed[0].sql_text == "SELEC"
