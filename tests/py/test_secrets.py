@@ -758,3 +758,14 @@ def test_fast_path(server: Any, session: Any, secrets: Secrets) -> None:
     assert one(conn, shown, "<insufficient privilege>") == "<insufficient privilege>"
     assert one(conn, shown, None) is None
     assert one(conn, "SELECT performance_schema.shown_text('SELECT 1', false)") == "SELECT ?"
+
+
+@pytest.mark.parametrize("value", ['{{"password":"{}"}}', '1"{}"2', ', "{}", '])
+def test_values_between_quotes(session: Any, secrets: Secrets, value: str) -> None:
+    """A value with quotes of its own: what stands between them is no part of the text, either."""
+    conn = session()
+    sql = "SELECT '{}'::jsonb, (%s::text)::int, 1, 2, ', '"
+    for _ in range(3):
+        with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+            conn.execute(sql, [value.format(secrets.word(sql))])
+    assert secrets.leaks() == []
