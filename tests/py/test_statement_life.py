@@ -743,3 +743,12 @@ def test_next_message_fails(raw: Speaker, observer: Any, what: str) -> None:
     MISSES[what](raw).sync()
     done = [e for e in history(observer, raw.thread_id) if e.sql_text == "SELECT 1 AS done"]
     assert [(e.errors, e.returned_sqlstate, e.rows_sent) for e in done] == [(0, None, 1)]
+
+
+@pytest.mark.parametrize("next_", ["syntax", "values"])
+def test_portal_that_never_ran_is_closed(raw: Speaker, observer: Any, next_: str) -> None:
+    """What comes next and fails is not it."""
+    raw.parse("SELECT 2 AS closed").bind().close_object("P", "")
+    (raw.parse("SELEC") if next_ == "syntax" else raw.bind("1", "2")).sync()
+    closed = [e for e in history(observer, raw.thread_id) if e.sql_text == "SELECT 2 AS closed"]
+    assert [event.errors for event in closed] in ([], [0])
