@@ -769,3 +769,17 @@ def test_values_between_quotes(session: Any, secrets: Secrets, value: str) -> No
         with pytest.raises(psycopg.errors.InvalidTextRepresentation):
             conn.execute(sql, [value.format(secrets.word(sql))])
     assert secrets.leaks() == []
+
+
+def test_messages_of_nested_statements(session: Any, secrets: Secrets) -> None:
+    """What the text of the failed statement shows, that of its caller does not: others may read it."""
+    literal = secrets.word("a literal in a function of another role")
+    session().execute(
+        "CREATE OR REPLACE FUNCTION sec_definers() RETURNS int LANGUAGE plpgsql SECURITY DEFINER "
+        f"AS $$ BEGIN PERFORM '{literal}'::text::int; RETURN 1; END $$"
+    )
+    conn = session(READERS["own"])
+    for _ in range(3):
+        with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+            conn.execute("SELECT sec_definers()")
+    assert secrets.leaks(["own"]) == []
