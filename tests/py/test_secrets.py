@@ -783,3 +783,16 @@ def test_messages_of_nested_statements(session: Any, secrets: Secrets) -> None:
         with pytest.raises(psycopg.errors.InvalidTextRepresentation):
             conn.execute("SELECT sec_definers()")
     assert secrets.leaks(["own"]) == []
+
+
+def test_messages_of_what_a_function_builds(session: Any, secrets: Secrets) -> None:
+    """The same of a parameter's value that a function puts into a text of its own."""
+    session().execute(
+        "CREATE OR REPLACE FUNCTION sec_builds(t text) RETURNS int LANGUAGE plpgsql SECURITY DEFINER "
+        "AS $$ BEGIN EXECUTE format('SELECT %L::text::int', t); RETURN 1; END $$"
+    )
+    conn = session(READERS["own"])
+    for _ in range(3):
+        with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+            conn.execute("SELECT sec_builds(%s)", [secrets.word("a value")])
+    assert secrets.leaks(["own"]) == []
