@@ -487,3 +487,18 @@ def test_command_is_bound_anew(new_cluster: Any, name: str) -> None:
         failed = [event for event in executed(observer, raw) if event.errors]
         assert [event.event_name for event in failed] == ["statement/sql/error"]
         assert failed[0].sql_text == "SELEC"
+
+
+@pytest.mark.parametrize("sql", ["SELECT '{1}'::early[]", "UPDATE t SET b = b WHERE a = ('{1}'::early[])[1]"])
+def test_planned_by_a_function_of_no_statement(new_cluster: Any, sql: str) -> None:
+    """What parse analysis has planned is not what is planned then, though neither has an id."""
+    server = new_cluster(compute_query_id="off")
+    server.psql(SETUP)
+    server.psql(
+        "CREATE FUNCTION checks(i int) RETURNS bool LANGUAGE plpgsql SECURITY DEFINER "
+        "AS $$ BEGIN RETURN i < 4711; END $$; CREATE DOMAIN early AS int CHECK (checks(value))"
+    )
+    with server.connect() as observer, Watched(server, observer, user="plain") as w:
+        for _ in range(2):
+            (event,) = (e for e in w.run(sql) if e.end_event_id is not None and e.nesting_event_level == 0)
+            assert (event.sql_text, event.event_name) == (sql, f"statement/sql/{sql[:6].lower()}")
