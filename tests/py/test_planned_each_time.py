@@ -7,6 +7,7 @@ known of their query id. All of them must leave the same rows.
 from __future__ import annotations
 
 import contextlib
+import struct
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -437,3 +438,67 @@ def test_value_in_a_plan_that_is_made_twice(raw: Speaker, observer: Any) -> None
     failed = [e for e in executed(observer, raw) if e.errors]
     assert len(failed) == 3
     assert "secret" not in str([e.message_text for e in failed])
+
+
+CAUGHT = """
+    BEGIN
+        EXECUTE 'INSERT INTO fixed VALUES (1) /*' || repeat('z', 40000000) || '*/';
+    EXCEPTION WHEN object_not_in_prerequisite_state THEN NULL;
+    END;
+"""
+ANALYSED_AND_GONE = f"""
+CREATE VIEW fixed AS SELECT count(*) FROM t;
+CREATE FUNCTION analyses(i int) RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN {CAUGHT} RETURN true; END $$;
+CREATE FUNCTION analyses_and_fails(i int) RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN {CAUGHT} RAISE EXCEPTION 'no'; END $$;
+CREATE DOMAIN checked AS int CHECK (analyses(value));
+"""
+
+
+@pytest.mark.parametrize("when", ["function call", "analysis", "bind"])
+def test_analysed_by_a_function_of_no_statement(new_cluster: Any, when: str) -> None:
+    """What failed while it was rewritten, and was caught, is gone: the next error is not its own."""
+    server = new_cluster()
+    server.psql(SETUP + ANALYSED_AND_GONE)
+    with server.connect() as observer, Speaker(server, observer, user="plain") as raw:
+        raw.query("SELECT '{1}'::checked[]")  # later calls plan nothing
+        if when == "function call":
+            oid = one(observer, "SELECT 'analyses_and_fails'::regproc::oid::int8")
+            answers = raw.call_function(oid, "1")
+        elif when == "analysis":
+            answers = raw.query("SELECT '{1}'::checked[], nothing")
+        else:
+            types = [one(observer, "SELECT 'checked'::regtype::oid::int8"), 23]
+            raw.add("P", b"s\0SELECT $1, $2\0" + struct.pack("!hII", 2, *types))
+            answers = raw.bind("1", "x", name="s").sync()
+        assert [kind for kind, _ in answers][-2:] == ["E", "Z"]
+
+
+@pytest.mark.parametrize("name", ["", "named"])
+def test_command_is_bound_anew(new_cluster: Any, name: str) -> None:
+    """Bind analyses a command again whose text may then go: the next error is not its own."""
+    server = new_cluster()
+    server.psql(SETUP)
+    with server.connect() as observer, Speaker(server, observer) as raw:
+        raw.parse("EXPLAIN SELECT b FROM t /*" + "z" * 40_000_000 + "*/", name)
+        raw.parse("ALTER TABLE t SET (fillfactor = 50)", "alters").bind(portal="p", name="alters")
+        raw.execute("p").bind(name=name).parse("SELEC").sync()
+        failed = [event for event in executed(observer, raw) if event.errors]
+        assert [event.event_name for event in failed] == ["statement/sql/error"]
+        assert failed[0].sql_text == "SELEC"
+
+
+@pytest.mark.parametrize("sql", ["SELECT '{1}'::early[]", "UPDATE t SET b = b WHERE a = ('{1}'::early[])[1]"])
+def test_planned_by_a_function_of_no_statement(new_cluster: Any, sql: str) -> None:
+    """What parse analysis has planned is not what is planned then, though neither has an id."""
+    server = new_cluster(compute_query_id="off")
+    server.psql(SETUP)
+    server.psql(
+        "CREATE FUNCTION checks(i int) RETURNS bool LANGUAGE plpgsql SECURITY DEFINER "
+        "AS $$ BEGIN RETURN i < 4711; END $$; CREATE DOMAIN early AS int CHECK (checks(value))"
+    )
+    with server.connect() as observer, Watched(server, observer, user="plain") as w:
+        for _ in range(2):
+            (event,) = (e for e in w.run(sql) if e.end_event_id is not None and e.nesting_event_level == 0)
+            assert (event.sql_text, event.event_name) == (sql, f"statement/sql/{sql[:6].lower()}")

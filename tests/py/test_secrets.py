@@ -758,3 +758,41 @@ def test_fast_path(server: Any, session: Any, secrets: Secrets) -> None:
     assert one(conn, shown, "<insufficient privilege>") == "<insufficient privilege>"
     assert one(conn, shown, None) is None
     assert one(conn, "SELECT performance_schema.shown_text('SELECT 1', false)") == "SELECT ?"
+
+
+@pytest.mark.parametrize("value", ['{{"password":"{}"}}', '1"{}"2', ', "{}", '])
+def test_values_between_quotes(session: Any, secrets: Secrets, value: str) -> None:
+    """A value with quotes of its own: what stands between them is no part of the text, either."""
+    conn = session()
+    sql = "SELECT '{}'::jsonb, (%s::text)::int, 1, 2, ', '"
+    for _ in range(3):
+        with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+            conn.execute(sql, [value.format(secrets.word(sql))])
+    assert secrets.leaks() == []
+
+
+def test_messages_of_nested_statements(session: Any, secrets: Secrets) -> None:
+    """What the text of the failed statement shows, that of its caller does not: others may read it."""
+    literal = secrets.word("a literal in a function of another role")
+    session().execute(
+        "CREATE OR REPLACE FUNCTION sec_definers() RETURNS int LANGUAGE plpgsql SECURITY DEFINER "
+        f"AS $$ BEGIN PERFORM '{literal}'::text::int; RETURN 1; END $$"
+    )
+    conn = session(READERS["own"])
+    for _ in range(3):
+        with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+            conn.execute("SELECT sec_definers()")
+    assert secrets.leaks(["own"]) == []
+
+
+def test_messages_of_what_a_function_builds(session: Any, secrets: Secrets) -> None:
+    """The same of a parameter's value that a function puts into a text of its own."""
+    session().execute(
+        "CREATE OR REPLACE FUNCTION sec_builds(t text) RETURNS int LANGUAGE plpgsql SECURITY DEFINER "
+        "AS $$ BEGIN EXECUTE format('SELECT %L::text::int', t); RETURN 1; END $$"
+    )
+    conn = session(READERS["own"])
+    for _ in range(3):
+        with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+            conn.execute("SELECT sec_builds(%s)", [secrets.word("a value")])
+    assert secrets.leaks(["own"]) == []

@@ -21,6 +21,7 @@ from statement_helpers import (
     ROUNDING_PS,
     Books,
     Speaker,
+    history,
     seconds,
     server_now,
 )
@@ -724,3 +725,30 @@ def test_planning_nested(raw: Speaker, observer: Any) -> None:
     [top] = books.top
     [planned] = [e for e in books.children(top) if "slow_constant() FROM n" in e.sql_text]
     assert seconds(top) >= seconds(planned) >= SLEEP_S
+
+
+MISSES = {
+    "execute": lambda raw: raw.execute("nono"),
+    "bind": lambda raw: raw.bind(name="nono"),
+    "describe": lambda raw: raw.describe("S", "nono"),
+    "message": lambda raw: raw.describe("X", "nono"),
+    "function": lambda raw: raw.function_call(1),
+}
+
+
+@pytest.mark.parametrize("what", MISSES)
+def test_next_message_fails(raw: Speaker, observer: Any, what: str) -> None:
+    """The client was told that its statement is complete: the error of another message is not its own."""
+    raw.parse("SELECT 1 AS done").bind().execute()
+    MISSES[what](raw).sync()
+    done = [e for e in history(observer, raw.thread_id) if e.sql_text == "SELECT 1 AS done"]
+    assert [(e.errors, e.returned_sqlstate, e.rows_sent) for e in done] == [(0, None, 1)]
+
+
+@pytest.mark.parametrize("next_", ["syntax", "values"])
+def test_portal_that_never_ran_is_closed(raw: Speaker, observer: Any, next_: str) -> None:
+    """What comes next and fails is not it."""
+    raw.parse("SELECT 2 AS closed").bind().close_object("P", "")
+    (raw.parse("SELEC") if next_ == "syntax" else raw.bind("1", "2")).sync()
+    closed = [e for e in history(observer, raw.thread_id) if e.sql_text == "SELECT 2 AS closed"]
+    assert [event.errors for event in closed] in ([], [0])
