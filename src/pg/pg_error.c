@@ -93,8 +93,8 @@ fail_statements(int sqlstate, const char *message)
 	if (pfs_pg_fail(sqlstate, message))
 		return;
 	pfs_pg_set_top(NULL);
-	/* a secret would have to be normalised, which is not done while an error is reported */
-	if (pfs_pg_command.analysed &&
+	/* its text is there as long as its message is worked on; a secret would have to be normalised, which is not done now */
+	if (pfs_pg_command.analysed && pfs_pg_analysed.text == debug_query_string &&
 		pfs_pg_analysed.digest_generation == pfs_load(&pfs_arena->digest_generation) &&
 		(pfs_pg_analysed.flags & PFS_PG_SECRET) == 0)
 		record_analysed_statement(sqlstate, message);

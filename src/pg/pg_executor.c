@@ -82,10 +82,14 @@ note_known(const char *text, const Query *query)
 	return true;
 }
 
+/*
+ * Only what stands in the client's message is noted: what a function analyses before there is a statement may be gone when an
+ * error is caught.
+ */
 static PFS_HOT void
 pfs_hook_post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate)
 {
-	if (pstate->p_sourcetext != NULL && !note_known(pstate->p_sourcetext, query) &&
+	if (pstate->p_sourcetext != NULL && pstate->p_sourcetext == *pfs_pg_server.query_text && !note_known(pstate->p_sourcetext, query) &&
 		pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker() &&
 		(pfs_session.running == NULL || query->utilityStmt != NULL))
 		note_analysed(pstate->p_sourcetext, query);

@@ -403,12 +403,14 @@ put_other(char type, const char *body, size_t length)
 	switch (type)
 	{
 		case '2':				/* BindComplete */
+			pfs_pg_command_forget_analysed();
 			if (pfs_session.top != NULL && pfs_session.top->host_state == PFS_PG_ANALYSED)
 				pfs_pg_finish_top();	/* planned for an Execute, before which other messages may come, or none */
 			break;
 		case '3':				/* CloseComplete */
 			pfs_pg_command_forget_analysed();	/* its text may be gone */
 			pfs_pg_untied_closed();
+			pfs_pg_finish_not_run();
 			break;
 		case '1':				/* ParseComplete */
 			pfs_pg_command_forget_analysed();
@@ -475,12 +477,13 @@ pfs_putmessage(char type, const char *body, size_t length)
 		if (pfs_unlikely(pfs_session.top != NULL && pfs_session.top->host_state == PFS_PG_ANALYSED))
 			return put_other(type, body, length);
 		pfs_session.extended = true;
+		pfs_pg_command_forget_analysed();	/* it may have been analysed again, too */
 		if (pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_BIND)))
 			return put_bound_timed(type, body, length);
 	}
 	else if (type == 'T' || type == 'n')	/* RowDescription, NoData */
 	{
-		pfs_pg_command_forget_analysed();	/* to describe a statement it is analysed again, and may go then */
+		pfs_pg_command_forget_analysed();	/* to describe a statement it is analysed again, whose text may go then */
 		if (pfs_likely(pfs_pg_command_is_described()) && pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_DESCRIBE)))
 			return put_described_timed(type, body, length);
 	}

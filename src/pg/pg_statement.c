@@ -21,6 +21,8 @@
 #include "pg/pg_wait.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
+#include "utils/backend_status.h"
+#include "utils/snapmgr.h"
 
 /* Owner: this process.  Nested statements that are ANALYSED: planned, and not executed yet. */
 static PFS_HOT_DATA int planned_nested = 0;
@@ -198,9 +200,36 @@ pfs_pg_begin_nothing(void)
 
 static void drop(PfsStatement *statement);
 
+/* What is planned or executed: which planned statement is it? */
+typedef struct Planned
+{
+	uint64		query_id;
+	const char *text;
+	int			location;
+	int			length;
+} Planned;
+
+/* Without query ids the text tells. */
+static PFS_COLD bool
+has_text(const PfsStatement *statement, const Planned *what)
+{
+	PfsPgPart	part = pfs_pg_text_part(what->text != NULL ? what->text : "", Max(what->location, 0), what->length);
+	size_t		length;
+	const char *kept = pfs_statement_text(&pfs_session, statement, &length);
+
+	return length == pfs_pg_clip(part.data, part.length, pfs_arena->sizes.sql_text_length) &&
+		memcmp(kept, part.data, length) == 0;
+}
+
+static inline bool
+is_planned(const PfsStatement *statement, const Planned *what)
+{
+	return statement->record->query_id == what->query_id && (pfs_likely(what->query_id != 0) || has_text(statement, what));
+}
+
 /* A nested one; others of this caller that were only planned make way. */
 static PFS_COLD PfsStatement *
-find_planned_nested(uint64 query_id)
+find_planned_nested(const Planned *what)
 {
 	const PfsStatement *parent = pfs_session.running != NULL ? pfs_session.running : pfs_pg_committing();
 	PfsStatement *found = NULL;
@@ -210,7 +239,7 @@ find_planned_nested(uint64 query_id)
 		if (statement->host_state != PFS_PG_ANALYSED || statement->host_in_call || parent == NULL ||
 			statement->parent != parent)
 			continue;
-		if (statement->record->query_id == query_id && found == NULL)
+		if (found == NULL && is_planned(statement, what))
 			found = statement;
 		else
 			drop(statement);
@@ -232,20 +261,20 @@ drop_planned_nested(void)
 
 /* The one that was planned, and is executed now. */
 static inline PfsStatement *
-planned_statement(uint64 query_id)
+planned_statement(const Planned *what)
 {
 	PfsStatement *top = pfs_session.top;
 
 	if (pfs_unlikely(planned_nested > 0))
 	{
-		PfsStatement *planned = find_planned_nested(query_id);
+		PfsStatement *planned = find_planned_nested(what);
 
 		if (planned != NULL)
 			return planned;
 	}
 	/* an expression of a function that the client calls is planned, and never executed */
 	return top != NULL && top->host_state == PFS_PG_ANALYSED && pfs_session.running == NULL &&
-		top->record->query_id == query_id ? top : NULL;
+		is_planned(top, what) ? top : NULL;
 }
 
 /* It was planned, and is executed now. */
@@ -286,7 +315,8 @@ pfs_pg_begin_query(const QueryDesc *desc)
 	PfsPgTemplate *template;
 
 	pfs_pg_refresh_identity();
-	statement = planned_statement((uint64) desc->plannedstmt->queryId);
+	statement = planned_statement(&(Planned) {(uint64) desc->plannedstmt->queryId, desc->sourceText,
+											  desc->plannedstmt->stmt_location, desc->plannedstmt->stmt_len});
 	if (statement != NULL)
 	{
 		const PfsPgTemplate *shape = pfs_pg_template_shape(desc);
@@ -403,7 +433,8 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	else
 	{
 		session->top = statement;
-		pfs_pg_command_forget_analysed();
+		if (kind == PLAIN_COMMAND)
+			pfs_pg_command_forget_analysed();	/* else it was executed, or will be when Bind is answered */
 	}
 	enter_plain(session, statement);
 	pfs_copy_words(&record->text, &template->text, sizeof(record->text) + sizeof(record->text_length));
@@ -479,7 +510,7 @@ pfs_pg_take_up_plain(const QueryDesc *desc)
 	if (statement == NULL || statement->host_state != PFS_PG_ANALYSED || session->running != NULL ||
 		session->newest != statement || planned_nested > 0 ||
 		statement->plain != pfs_load_acquire(&session->arena->changes) ||
-		statement->record->query_id != (uint64) desc->plannedstmt->queryId)
+		statement->record->query_id != (uint64) desc->plannedstmt->queryId || desc->plannedstmt->queryId == 0)
 		return NULL;
 	shape = pfs_pg_template_shape(desc);
 	record = statement->record;
@@ -548,7 +579,7 @@ pfs_pg_begin(PfsPgSource *source)
 PfsStatement *
 pfs_pg_begin_planning(PfsPgSource *source)
 {
-	PfsStatement *statement = planned_statement(source->query_id);
+	PfsStatement *statement = planned_statement(&(Planned) {source->query_id, source->text, source->location, source->length});
 
 	if (statement != NULL)
 	{
@@ -691,6 +722,15 @@ pfs_pg_finish_top(void)
 		pfs_pg_move(top, PFS_PG_SUSPENDED, 0);	/* a portal that has not been run yet */
 }
 
+void
+pfs_pg_finish_not_run(void)
+{
+	PfsStatement *top = pfs_session.top;
+
+	if (top != NULL && top->host_state == PFS_PG_EXECUTED && top->host_rows == 0 && pfs_session.running == NULL)
+		pfs_pg_finish_top();
+}
+
 /* Is its query being ended, or was that left by an error?  It has let the query go, and waits for no other. */
 static inline bool
 is_ending(const PfsStatement *statement)
@@ -705,6 +745,33 @@ has_run_unseen(const PfsStatement *statement)
 	return pfs_pg_is_left(statement) && pfs_pg_entry.endings == PFS_PG_ENDINGS_OUT && pfs_pg_untied_fresh == NULL;
 }
 
+/* Those on stage that entered it at this level, or a deeper one.  Who may read a text may not read what is nested in it. */
+static void
+fail_running(int level, PfsTicks now, int sqlstate, const char *message)
+{
+	PfsStatement *statement;
+
+	while ((statement = pfs_session.running) != NULL && statement->host_enter_level >= level)
+	{
+		message = pfs_pg_message_kept(statement, sqlstate, message);
+		pfs_pg_end(statement, now, sqlstate, message);
+	}
+}
+
+/*
+ * Is an error that is raised now that of its commit?  Of one that the client knows to be complete only if something is being
+ * executed: deferred triggers.  Other messages that fail before the server tells their text have no snapshot, but for function
+ * calls, which the session's activity tells (where it is tracked).
+ */
+static bool
+fails_to_commit(const PfsStatement *top)
+{
+	if (pfs_pg_committing() != top)
+		return false;
+	return top->host_state != PFS_PG_COMPLETE ||
+		(ActiveSnapshotSet() && !(MyBEEntry != NULL && MyBEEntry->st_state == STATE_FASTPATH));
+}
+
 bool
 pfs_pg_fail(int sqlstate, const char *message)
 {
@@ -715,15 +782,13 @@ pfs_pg_fail(int sqlstate, const char *message)
 	{
 		if (top == NULL ||
 			(top->host_state != PFS_PG_ANALYSED && top->host_state != PFS_PG_EXECUTED && !is_ending(top) &&
-			 !has_run_unseen(top) && pfs_pg_committing() != top))
+			 !has_run_unseen(top) && !fails_to_commit(top)))
 			return false;
 		pfs_pg_commit_begins(top);
 		pfs_pg_end(top, now, sqlstate, pfs_pg_message_kept(top, sqlstate, message));
 		return true;
 	}
-	message = pfs_pg_message_kept(pfs_session.running, sqlstate, message);
-	while (pfs_session.running != NULL)
-		pfs_pg_end(pfs_session.running, now, sqlstate, message);
+	fail_running(0, now, sqlstate, message);
 	return true;
 }
 
@@ -736,8 +801,7 @@ pfs_pg_forget_level(int level, int sqlstate, const char *message)
 {
 	PfsTicks	now = pfs_now();
 
-	while (pfs_session.running != NULL && pfs_session.running->host_enter_level >= level)
-		pfs_pg_end(pfs_session.running, now, sqlstate, message);
+	fail_running(level, now, sqlstate, message);
 	PFS_EACH_OPEN(&pfs_session, statement)
 	{
 		if (statement->host_level >= level && statement->host_state == PFS_PG_ANALYSED)

@@ -140,6 +140,9 @@ extern void pfs_pg_end_orphan(PfsStatement *statement);
 /* Ends what waits only for a commit, drops what was only planned: another command has come. */
 extern void pfs_pg_finish_top(void);
 
+/* A portal was closed: if the query of the client's statement has ended without a row and an answer, it ends, too. */
+extern void pfs_pg_finish_not_run(void);
+
 /*
  * All statements on stage fail, innermost first; else the one that is planned, or that the commit belongs
  * to.  False: the error belongs to none.

@@ -233,33 +233,17 @@ may_be_quote(char c)
 	return c == '"' || c == '\'' || IS_HIGHBIT_SET(c);
 }
 
-static bool
-text_shows(const PfsStatement *statement, const char *word, size_t length)
-{
-	size_t		size;
-	const char *text = pfs_statement_text(&pfs_session, statement, &size);
-
-	return length > 0 && memmem(text, size, word, length) != NULL;
-}
-
-/* Does the text show all that stands in double quotes from here to the last quote? */
+/* Does the text show all that stands from here, a double quote, to the last quote?  A value may have quotes of its own. */
 static bool
 text_shows_quoted(const PfsStatement *statement, const char *first, const char *last)
 {
-	if (statement == NULL || statement->place < 0 || *last != '"')
-		return false;
-	while (first != NULL && first < last && *first == '"')
-	{
-		const char *close = strchr(first + 1, '"');
+	size_t		size;
+	const char *text;
 
-		if (close == NULL || !text_shows(statement, first + 1, (size_t) (close - first - 1)))
-			return false;
-		if (close == last)
-			return true;
-		for (first = close + 1; !may_be_quote(*first);)
-			first++;
-	}
-	return false;
+	if (statement == NULL || statement->place < 0 || *first != '"' || *last != '"' || last - first < 2)
+		return false;
+	text = pfs_statement_text(&pfs_session, statement, &size);
+	return memmem(text, size, first + 1, (size_t) (last - first - 1)) != NULL;
 }
 
 /* Its own, or of a statement that it is nested in: a value may have come from there. */
@@ -286,7 +270,7 @@ pfs_pg_message_kept(const PfsStatement *statement, int sqlstate, const char *mes
 	const char *first = message;
 	const char *last;
 
-	if (message == NULL || !(quotes_a_value(sqlstate) || message_is_secret(statement)))
+	if (message == NULL || message == kept || !(quotes_a_value(sqlstate) || message_is_secret(statement)))
 		return message;
 	while (*first != '\0' && !may_be_quote(*first))
 		first++;

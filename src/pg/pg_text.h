@@ -59,7 +59,8 @@ extern void pfs_pg_text_of_message(PfsPgText *text, const char *message, bool pa
 
 /*
  * An error's message: of a command that may hold a secret, of a syntax error, and of wrong data, without what it
- * quotes, unless the statement's own text shows that.  statement: the innermost one, or NULL.
+ * quotes, unless the statement's own text shows that.  statement: whose row it is for, or NULL; from the innermost one to
+ * the outermost, each with what the one before has kept.
  */
 extern const char *pfs_pg_message_kept(const PfsStatement *statement, int sqlstate,
 									   const char *message);
