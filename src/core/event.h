@@ -64,6 +64,25 @@ typedef struct PfsEventHead
 #define PFS_RECORD_IN_STATEMENT (UINT32_C(1) << 30) /* nesting_event_id is one; else, if there is any, a transaction */
 
 /*
+ * What follows from a plan's shape is 1 nearly always: then these bits say so, one for each of those counters, and nothing
+ * is stored with each execution.
+ */
+#define PFS_ONES_FIRST ((uint32_t) PFS_COUNTER_SELECT_RANGE)
+#define PFS_ONES 7
+#define PFS_RECORD_ONES (((UINT32_C(1) << PFS_ONES) - 1) << PFS_COUNTERS_KEPT)
+
+_Static_assert(PFS_COUNTERS_KEPT + PFS_ONES <= 24, "flags are above");
+
+/* The bit of a counter; 0: it has none. */
+static inline uint32_t
+pfs_one_bit(PfsCounter counter)
+{
+	uint32_t	place = (uint32_t) counter - PFS_ONES_FIRST;
+
+	return place < PFS_ONES ? UINT32_C(1) << (PFS_COUNTERS_KEPT + place) : 0;
+}
+
+/*
  * A statement in the journal of its thread: the first line is written when it starts, the second when
  * it ends; the rest only by the few that need it.  Counters that "used" does not mark hold whatever an
  * earlier statement left, so do fields that belong to a flag.
@@ -79,7 +98,7 @@ typedef struct PfsStatementRecord
 	uint32_t	digest_generation;	/* ... of this generation */
 	uint16_t	class;			/* statement class */
 	uint16_t	level;			/* nesting level, top = 0 */
-	uint32_t	used;			/* bit i = counter[i] is not zero; PFS_RECORD_* */
+	uint32_t	used;			/* bit i = counter[i] is not zero; PFS_RECORD_*, PFS_RECORD_ONES */
 	PfsRef		schema;			/* name */
 	uint32_t	role;			/* host's id of the role it ran as: decides who may see the texts */
 
@@ -98,7 +117,6 @@ typedef struct PfsStatementRecord
 } PfsStatementRecord;
 
 _Static_assert(sizeof(PfsStatementRecord) == 256, "four cache lines");
-_Static_assert(PFS_COUNTERS_KEPT <= 24, "flags are above");
 
 /* A statement as the tables show it, and as it is kept when its thread has gone. */
 typedef struct PfsStatementEvent
@@ -118,7 +136,19 @@ pfs_record_counter(const PfsStatementRecord *record, PfsCounter counter)
 {
 	if (counter == PFS_COUNTER_ERRORS)
 		return (record->used & PFS_RECORD_FAILED) != 0;
-	return (record->used & PFS_USED_MASK & 1u << counter) != 0 ? record->counter[counter] : 0;
+	return ((record->used & PFS_USED_MASK & 1u << counter) != 0 ? record->counter[counter] : 0) +
+		((record->used & pfs_one_bit(counter)) != 0);
+}
+
+/* Adds the counters that a record keeps.  Most set one or two of the first three, and none that the others do. */
+static inline __attribute__((always_inline)) void
+pfs_record_counters_add(uint64_t *to, const PfsStatementRecord *record)
+{
+	uint32_t	used = record->used;
+
+	pfs_counters_add(to, record->counter, used & PFS_USED_MASK);
+	for (used &= PFS_RECORD_ONES; pfs_unlikely(used != 0); used &= used - 1)
+		pfs_add(&to[PFS_ONES_FIRST - PFS_COUNTERS_KEPT + (uint32_t) __builtin_ctz(used)], 1);
 }
 
 /*

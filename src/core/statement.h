@@ -481,7 +481,7 @@ pfs_statement_set(PfsStatement *statement, PfsCounter counter, uint64_t value)
 	if (value != 0 && (int) counter < PFS_COUNTERS_KEPT)
 	{
 		pfs_store(&statement->record->counter[counter], value);
-		pfs_store(&statement->record->used, statement->record->used | 1u << counter);
+		pfs_store(&statement->record->used, (statement->record->used & ~pfs_one_bit(counter)) | 1u << counter);
 	}
 }
 

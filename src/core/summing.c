@@ -10,7 +10,7 @@ void
 pfs_statement_stat_add_record(PfsStatementStat *stat, const PfsStatementRecord *record)
 {
 	pfs_timer_stat_add(&stat->timer, record->wait);
-	pfs_counters_add(stat->counter, record->counter, record->used & PFS_USED_MASK);
+	pfs_record_counters_add(stat->counter, record);
 	if (pfs_unlikely((record->used & PFS_RECORD_FAILED) != 0))
 		pfs_add(&stat->counter[PFS_COUNTER_ERRORS], 1);
 }
@@ -128,7 +128,7 @@ add_record(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, const PfsSta
 		pfs_timer_stat_extremes(&cell->stat.timer, wait);
 		pfs_digest_count(arena, thread, cell, pfs_bucket_of(wait));
 	}
-	pfs_counters_add(cell->stat.counter, record->counter, used & PFS_USED_MASK);
+	pfs_record_counters_add(cell->stat.counter, record);
 	if (pfs_likely(end > cell->last_seen))	/* it may have paused since */
 		pfs_store(&cell->last_seen, end);
 	return pfs_unlikely(pfs_digest_may_sample(cell, wait, end));
