@@ -55,7 +55,7 @@ typedef struct PfsEventHead
 #define PFS_MESSAGE_LENGTH 128
 
 /* In PfsStatementRecord.used, above the counters. */
-#define PFS_RECORD_TIMED (UINT32_C(1) << 24)
+#define PFS_RECORD_UNTIMED (UINT32_C(1) << 24)
 #define PFS_RECORD_GLOBAL (UINT32_C(1) << 25)	/* counts at the global level only */
 #define PFS_RECORD_HISTORY (UINT32_C(1) << 26)	/* a row of events_statements_history ... */
 #define PFS_RECORD_LONG (UINT32_C(1) << 27) /* ... and of events_statements_history_long */
@@ -83,9 +83,9 @@ pfs_one_bit(PfsCounter counter)
 }
 
 /*
- * A statement in the journal of its thread: the first line is written when it starts, the second when
- * it ends; the rest only by the few that need it.  Counters that "used" does not mark hold whatever an
- * earlier statement left, so do fields that belong to a flag.
+ * A statement in the journal of its thread: two lines, and the rest only by the few that need it.  What most sums look at
+ * is in the second one.  Counters that "used" does not mark hold whatever an earlier statement left, so do fields that
+ * belong to a flag.
  */
 typedef struct PfsStatementRecord
 {
@@ -93,22 +93,22 @@ typedef struct PfsStatementRecord
 	uint64_t	nesting_event_id;
 	PfsTicks	start;
 	uint64_t	statement_id;
+	uint32_t	text;			/* where the SQL text stands, see journal.h */
+	uint32_t	text_length;	/* bytes kept */
+	uint64_t	end_event_id;
 	uint64_t	query_id;
-	uint32_t	digest;			/* index in the digest table, 0 = none ... */
-	uint32_t	digest_generation;	/* ... of this generation */
-	uint16_t	class;			/* statement class */
-	uint16_t	level;			/* nesting level, top = 0 */
-	uint32_t	used;			/* bit i = counter[i] is not zero; PFS_RECORD_*, PFS_RECORD_ONES */
 	PfsRef		schema;			/* name */
 	uint32_t	role;			/* host's id of the role it ran as: decides who may see the texts */
 
-	PfsTicks	end;
-	PfsTicks	wait;			/* time it ran: less than end - start when it paused in between */
-	uint64_t	end_event_id;
-	uint32_t	text;			/* where the SQL text stands, see journal.h */
-	uint32_t	text_length;	/* bytes kept */
+	uint32_t	digest_generation;
+	uint32_t	digest;			/* index in the digest table of that generation, 0 = none */
+	uint16_t	class;			/* statement class */
+	uint16_t	level;			/* nesting level, top = 0 */
+	uint32_t	used;			/* bit i = counter[i] is not zero; PFS_RECORD_*, PFS_RECORD_ONES */
 	uint32_t	epoch;			/* value of the reset counter when it ended */
 	PfsRef		routine;		/* see names.h */
+	PfsTicks	end;
+	PfsTicks	wait;			/* time it ran: less than end - start when it paused in between */
 	uint64_t	counter[PFS_COUNTERS_KEPT];
 	uint32_t	sqlstate;		/* host's packed SQLSTATE */
 	uint32_t	message;		/* as text */
@@ -117,6 +117,8 @@ typedef struct PfsStatementRecord
 } PfsStatementRecord;
 
 _Static_assert(sizeof(PfsStatementRecord) == 256, "four cache lines");
+_Static_assert(offsetof(PfsStatementRecord, digest_generation) == PFS_CACHE_LINE &&
+			   offsetof(PfsStatementRecord, counter) + 3 * sizeof(uint64_t) == 2 * PFS_CACHE_LINE, "a line for the sums");
 
 /* A statement as the tables show it, and as it is kept when its thread has gone. */
 typedef struct PfsStatementEvent

@@ -120,6 +120,15 @@ pfs_timer_stat_extremes(PfsTimerStat *stat, PfsTicks wait)
 		pfs_store(&stat->max, wait);
 }
 
+/* Is it longer than the shortest one?  Else, or if there is none yet, extremes are to be looked at. */
+static inline bool
+pfs_timer_stat_is_above(const PfsTimerStat *stat, PfsTicks wait)
+{
+	uint64_t	sum;
+
+	return __builtin_add_overflow(wait, stat->min_inverted, &sum);
+}
+
 /* wait = 0 stands for an untimed event: it is counted, and leaves the times alone. */
 static inline __attribute__((always_inline)) void
 pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)

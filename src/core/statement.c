@@ -305,7 +305,7 @@ pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class, ui
 		.query_id = query_id,.digest = digest,
 			.digest_generation = pfs_load(&session->arena->digest_generation),
 			.class = (uint16_t) class,
-			.used = session->flags | (pfs_load(&instrument->timed) ? PFS_RECORD_TIMED : 0),
+			.used = session->flags | (pfs_load(&instrument->timed) ? 0 : PFS_RECORD_UNTIMED),
 			.schema = session->schema,.role = session->role
 	};
 	return pfs_load(&instrument->enabled) != 0;
@@ -372,7 +372,7 @@ pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silen
 		set_nesting(session, statement);
 	if (pfs_unlikely(session->times_cpu))
 		pfs_statement_begin_cpu(session, statement);
-	if (pfs_likely(statement->recorded && (template->used & PFS_RECORD_TIMED) != 0 &&
+	if (pfs_likely(statement->recorded && (template->used & PFS_RECORD_UNTIMED) == 0 &&
 				   template->digest != PFS_DIGEST_OTHERS &&
 				   (statement->older == NULL || statement != &session->statement[0])))
 		statement->plain = session->plain;
@@ -577,8 +577,8 @@ pfs_statement_refine(PfsSession *session, PfsStatement *statement, uint32_t clas
 	}
 	statement->plain = 0;
 	pfs_store(&record->class, (uint16_t) class);
-	pfs_store(&record->used, (record->used & ~PFS_RECORD_TIMED) |
-			  (pfs_load(&instrument->timed) ? PFS_RECORD_TIMED : 0));
+	pfs_store(&record->used, (record->used & ~PFS_RECORD_UNTIMED) |
+			  (pfs_load(&instrument->timed) ? 0 : PFS_RECORD_UNTIMED));
 	return true;
 }
 
@@ -708,7 +708,7 @@ pfs_statement_end_cpu(PfsSession *session, PfsStatement *statement, PfsTicks end
 		wait += end - statement->since;
 	session->last_cpu = statement->cpu_since != 0 ? stop_cpu(statement) : 0;
 	ticks = pfs_ns_to_ticks(statement->cpu);
-	pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, (statement->record->used & PFS_RECORD_TIMED) == 0 ? ticks
+	pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, (statement->record->used & PFS_RECORD_UNTIMED) != 0 ? ticks
 					  : pfs_min(ticks, pfs_max(wait, (PfsTicks) 1)));
 	statement->cpu = 0;
 }
@@ -734,7 +734,7 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 		end = statement->paused_at;
 	pfs_store(&record->end, end);
 	/* ended within one tick: still a timed event */
-	pfs_store(&record->wait, pfs_unlikely((record->used & PFS_RECORD_TIMED) == 0) ? 0
+	pfs_store(&record->wait, pfs_unlikely((record->used & PFS_RECORD_UNTIMED) != 0) ? 0
 			  : pfs_max(wait, (PfsTicks) 1));
 	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
 	pfs_store(&record->epoch, pfs_epoch_of(changes));

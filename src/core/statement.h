@@ -384,17 +384,17 @@ pfs_leave_recording(PfsSession *session)
 typedef struct PfsTemplate
 {
 	uint64_t	query_id;
-	uint32_t	digest;
+	PfsRef		schema;			/* the session's, and ... */
+	uint32_t	role;			/* ... its role, when the template was made */
 	uint32_t	digest_generation;
+	uint32_t	digest;
 	uint16_t	class;
 	uint16_t	level;			/* of a top-level statement: 0 */
 	uint32_t	used;
-	PfsRef		schema;			/* the session's, and ... */
-	uint32_t	role;			/* ... its role, when the template was made */
 } PfsTemplate;
 
-_Static_assert(offsetof(PfsStatementRecord, role) - offsetof(PfsStatementRecord, query_id) ==
-			   offsetof(PfsTemplate, role) && sizeof(PfsTemplate) == PFS_CACHE_LINE / 2, "copied at once");
+_Static_assert(offsetof(PfsStatementRecord, used) - offsetof(PfsStatementRecord, query_id) ==
+			   offsetof(PfsTemplate, used) && sizeof(PfsTemplate) == PFS_CACHE_LINE / 2, "copied at once");
 
 /* Fills in the template of a statement of this class.  False: the class is off. */
 extern bool pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class,
