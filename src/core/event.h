@@ -142,15 +142,36 @@ pfs_record_counter(const PfsStatementRecord *record, PfsCounter counter)
 		((record->used & pfs_one_bit(counter)) != 0);
 }
 
-/* Adds the counters that a record keeps.  Most set one or two of the first three, and none that the others do. */
+/* The first counters: most have one or two of them, and no other.  They stand in the record's second line. */
+#define PFS_FREQUENT 3
+#define PFS_INFREQUENT_MASK (PFS_USED_MASK & ~((UINT32_C(1) << PFS_FREQUENT) - 1))
+
+_Static_assert((int) PFS_COUNTER_ROWS_SENT < PFS_FREQUENT && (int) PFS_COUNTER_ROWS_AFFECTED < PFS_FREQUENT &&
+			   (int) PFS_COUNTER_ROWS_EXAMINED < PFS_FREQUENT, "these");
+
+/* Adds the counters that a record keeps. */
 static inline __attribute__((always_inline)) void
 pfs_record_counters_add(uint64_t *to, const PfsStatementRecord *record)
 {
 	uint32_t	used = record->used;
 
-	pfs_counters_add(to, record->counter, used & PFS_USED_MASK);
-	for (used &= PFS_RECORD_ONES; pfs_unlikely(used != 0); used &= used - 1)
-		pfs_add(&to[PFS_ONES_FIRST - PFS_COUNTERS_KEPT + (uint32_t) __builtin_ctz(used)], 1);
+	if (pfs_likely((used & 1u << PFS_COUNTER_ROWS_SENT) != 0))
+		pfs_add(&to[PFS_COUNTER_ROWS_SENT], pfs_load(&record->counter[PFS_COUNTER_ROWS_SENT]));
+	if (pfs_unlikely((used & 1u << PFS_COUNTER_ROWS_AFFECTED) != 0))
+		pfs_add(&to[PFS_COUNTER_ROWS_AFFECTED], pfs_load(&record->counter[PFS_COUNTER_ROWS_AFFECTED]));
+	if (pfs_likely((used & 1u << PFS_COUNTER_ROWS_EXAMINED) != 0))
+		pfs_add(&to[PFS_COUNTER_ROWS_EXAMINED], pfs_load(&record->counter[PFS_COUNTER_ROWS_EXAMINED]));
+	if (pfs_likely((used & (PFS_INFREQUENT_MASK | PFS_RECORD_ONES)) == 0))
+		return;
+	pfs_keep(to);
+	for (uint32_t ones = used & PFS_RECORD_ONES; ones != 0; ones &= ones - 1)
+		pfs_add(&to[PFS_ONES_FIRST - PFS_COUNTERS_KEPT + (uint32_t) __builtin_ctz(ones)], 1);
+	for (used &= PFS_INFREQUENT_MASK; used != 0; used &= used - 1)
+	{
+		int			i = __builtin_ctz(used);
+
+		pfs_add(&to[i], pfs_load(&record->counter[i]));
+	}
 }
 
 /*
@@ -160,13 +181,12 @@ pfs_record_counters_add(uint64_t *to, const PfsStatementRecord *record)
 static inline void
 pfs_record_copy_behind(PfsStatementRecord *to, const PfsStatementRecord *from)
 {
-	enum {FREQUENT = 3};
 	uint32_t	used;
 
 	pfs_copy_words(&to->nesting_event_id, &from->nesting_event_id,
 				   offsetof(PfsStatementRecord, counter) - offsetof(PfsStatementRecord, nesting_event_id) +
-				   FREQUENT * sizeof(uint64_t));
-	if (pfs_likely((to->used & ((PFS_USED_MASK & ~((UINT32_C(1) << FREQUENT) - 1)) | PFS_RECORD_FAILED)) == 0))
+				   PFS_FREQUENT * sizeof(uint64_t));
+	if (pfs_likely((to->used & (PFS_INFREQUENT_MASK | PFS_RECORD_FAILED)) == 0))
 		return;
 	for (used = to->used & PFS_USED_MASK; used != 0; used &= used - 1)
 	{

@@ -142,24 +142,6 @@ pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)
 
 extern void pfs_timer_stat_merge(PfsTimerStat *to, const PfsTimerStat *from);
 
-/* Counters of a statement; used: bit i = counter[i] is not zero.  Most set one or two of the first three. */
-static inline __attribute__((always_inline)) void
-pfs_counters_add(uint64_t *to, const uint64_t *counter, uint32_t used)
-{
-	if ((used & 1) != 0)
-		pfs_add(&to[0], pfs_load(&counter[0]));
-	if ((used & 2) != 0)
-		pfs_add(&to[1], pfs_load(&counter[1]));
-	if ((used & 4) != 0)
-		pfs_add(&to[2], pfs_load(&counter[2]));
-	for (used &= (UINT32_C(1) << PFS_COUNTERS) - 1 - 7; pfs_unlikely(used != 0); used &= used - 1)
-	{
-		size_t		i = (size_t) __builtin_ctz(used);
-
-		pfs_add(&to[i], pfs_load(&counter[i]));
-	}
-}
-
 extern void pfs_statement_stat_merge(PfsStatementStat *to, const PfsStatementStat *from);
 extern void pfs_transaction_stat_merge(PfsTransactionStat *to, const PfsTransactionStat *from);
 extern void pfs_timer_stats_merge(PfsTimerStat *to, const PfsTimerStat *from, int count);

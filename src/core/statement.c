@@ -798,9 +798,10 @@ pfs_answers_sum(PfsArena *arena, PfsThread *thread)
 	{
 		PfsTimerStat *timed = &thread->timed_answers.stat[i];
 		uint32_t	count = pfs_load(&thread->answered[i]);
+		bool		some_timed = pfs_load(&timed->count) != 0;
 		PfsStatementCell *cell;
 
-		if (count == 0 && pfs_load(&timed->count) == 0)
+		if (count == 0 && !some_timed)
 			continue;
 		cell = pfs_cell_at(arena, thread, pfs_load(&thread->answered_scope) % PFS_SCOPES,
 						   PFS_FAMILY_STATEMENTS, pfs_answer_class(arena, i),
@@ -809,12 +810,16 @@ pfs_answers_sum(PfsArena *arena, PfsThread *thread)
 		{
 			pfs_seq_write_begin(&cell->head.seq);
 			pfs_add(&cell->stat.timer.count, count);
-			pfs_timer_stat_merge(&cell->stat.timer, timed);
+			if (pfs_unlikely(some_timed))
+				pfs_timer_stat_merge(&cell->stat.timer, timed);
 		}
 		pfs_store(&thread->answered[i], 0);
-		pfs_seq_write_begin(&thread->timed_answers.seq);
-		pfs_zero_words(timed, sizeof(*timed));
-		pfs_seq_write_end(&thread->timed_answers.seq);
+		if (pfs_unlikely(some_timed))
+		{
+			pfs_seq_write_begin(&thread->timed_answers.seq);
+			pfs_zero_words(timed, sizeof(*timed));
+			pfs_seq_write_end(&thread->timed_answers.seq);
+		}
 		if (cell != NULL)
 			pfs_seq_write_end(&cell->head.seq);
 	}

@@ -56,7 +56,7 @@ add_record(Sums *sums, PfsDigestCell *cell, const PfsStatementRecord *record, ui
 	if (usual || (record->used & PFS_RECORD_UNTIMED) == 0)
 	{
 		pfs_add(&cell->stat.timer.sum, wait);
-		pfs_digest_count(sums->arena, sums->thread, cell, pfs_bucket_of(wait));
+		pfs_digest_count(sums->arena, sums->thread, cell, pfs_bucket_of_taken(wait));
 	}
 	if (pfs_unlikely(wait > cell->remarkable) || pfs_unlikely(!pfs_timer_stat_is_above(&cell->stat.timer, wait)) ||
 		pfs_unlikely(end >= cell->sample_due))
@@ -112,8 +112,8 @@ is_usual(const PfsDigestCell *cell, const PfsStatementRecord *record, uint32_t u
 	return pfs_digest_cell_takes(cell, record, record->class) && (record->used & unusual) == 0;
 }
 
-/* Those before it are in their cells, which are closed. */
-static PFS_COLD void
+/* Those before it are in their cells, which are closed.  Returns what is unusual from now on. */
+static PFS_COLD uint32_t
 sum_apart(Sums *sums, const PfsStatementRecord *record, uint64_t number)
 {
 	/* a cell that goes, to make room for another one, takes its number along */
@@ -125,6 +125,7 @@ sum_apart(Sums *sums, const PfsStatementRecord *record, uint64_t number)
 		sums->unusual &= ~PFS_RECORD_LONG;
 	}
 	add_apart(sums, record, number);
+	return sums->unusual;
 }
 
 /* The last one that stands behind this one in the ring, and ended at the same epoch; epochs only grow. */
@@ -181,6 +182,7 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 {
 	uint64_t	number = pfs_max(pfs_load(&thread->summed), pfs_load(&thread->summing));
 	uint64_t	ended = pfs_load(&thread->ended);
+	uint32_t	unusual = UNUSUAL | (long_history != NULL ? PFS_RECORD_LONG : 0);
 	Sums		sums;
 
 	pfs_answers_sum(arena, thread);
@@ -190,7 +192,7 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 	sums.thread = thread;
 	sums.memory = long_history;
 	sums.ended = ended;
-	sums.unusual = UNUSUAL | (long_history != NULL ? PFS_RECORD_LONG : 0);
+	sums.unusual = unusual;
 	sums.samples = 0;
 	number = pfs_max(number, ended - pfs_min(ended, (uint64_t) arena->journal_ring));	/* damaged */
 	while (number < ended)
@@ -202,20 +204,21 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 		while (record != end)
 		{
 			PfsDigestCell *cell = long_history != NULL ? long_history->cell[record->digest & (PFS_SUMS_HOT - 1)] : NULL;
-			uint32_t	unusual = sums.unusual;
 
 			/* it may be another one's by now */
 			if (pfs_unlikely(cell == NULL) || pfs_unlikely(cell->head.epoch != epoch) ||
 				pfs_unlikely(!is_usual(cell, record, unusual)))
 			{
-				sum_apart(&sums, record++, ++number);
+				unusual = sum_apart(&sums, record, ++number);
+				record++;
 				continue;
 			}
 			pfs_seq_write_begin(&cell->head.seq);
 			do
 			{
 				begin_record(thread, ++number);
-				add_record(&sums, cell, record++, number, true);
+				add_record(&sums, cell, record, number, true);
+				record++;
 			} while (record != end && is_usual(cell, record, unusual));
 			pfs_store(&cell->head.last, number);
 			pfs_seq_write_end(&cell->head.seq);
