@@ -549,7 +549,7 @@ extern void pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wa
 /*
  * The same for classes of which a session has an event with each statement (arena->answer_class, set by the
  * host at start): a plain increment in the thread's first line, or an addition in the thread if it is timed.
- * They move to their cells when statements are summed, and when a switch changes.
+ * They move to their cells after PFS_ANSWERS_REST statements, when a switch changes, and when the thread ends.
  */
 extern void pfs_answers_sum(PfsArena *arena, PfsThread *thread);
 

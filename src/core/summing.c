@@ -27,6 +27,9 @@ typedef struct Sums
 	uint64_t	sample[PFS_UNSUMMED];	/* ... numbers of records whose texts may be samples */
 } Sums;
 
+/* What a successor remembers. */
+static PfsDigestCell *const nothing_remembered[PFS_SUMS_HOT];
+
 #define UNUSUAL (PFS_RECORD_UNTIMED | PFS_RECORD_FAILED | PFS_RECORD_GLOBAL)
 
 /* An extreme, or news for the row's sample; number: 0 = its text is none. */
@@ -183,11 +186,13 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 	uint64_t	number = pfs_max(pfs_load(&thread->summed), pfs_load(&thread->summing));
 	uint64_t	ended = pfs_load(&thread->ended);
 	uint32_t	unusual = UNUSUAL | (long_history != NULL ? PFS_RECORD_LONG : 0);
+	PfsDigestCell *const *remembered = long_history != NULL ? long_history->cell : nothing_remembered;
 	Sums		sums;
 
-	pfs_answers_sum(arena, thread);
 	if (!pfs_thread_has_statements(arena, thread) || pfs_load(&thread->summed) >= ended)
 		return;
+	if (pfs_unlikely(pfs_load(&thread->summed) / PFS_ANSWERS_REST != ended / PFS_ANSWERS_REST))
+		pfs_answers_sum(arena, thread);
 	sums.arena = arena;
 	sums.thread = thread;
 	sums.memory = long_history;
@@ -203,7 +208,7 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 
 		while (record != end)
 		{
-			PfsDigestCell *cell = long_history != NULL ? long_history->cell[record->digest & (PFS_SUMS_HOT - 1)] : NULL;
+			PfsDigestCell *cell = remembered[record->digest & (PFS_SUMS_HOT - 1)];
 
 			/* it may be another one's by now */
 			if (pfs_unlikely(cell == NULL) || pfs_unlikely(cell->head.epoch != epoch) ||
