@@ -35,6 +35,7 @@ static void
 empty(const PfsCacheKind *kind, PfsCacheCell *cell)
 {
 	pfs_store(&cell->use, 0);
+	pfs_store(&cell->epoch, 0);
 	pfs_zero_words(&cell->key, kind->bytes - offsetof(PfsCacheCell, key));
 }
 

@@ -29,11 +29,11 @@
 typedef struct PfsCacheCell
 {
 	PfsSeq		seq;			/* odd while the owner changes the cell */
-	uint32_t	use;			/* use or generation of the row; 0 = empty */
-	uint64_t	key;
 	uint32_t	epoch;			/* reset counter when the content began */
-	uint32_t	variant;		/* which of several cells of the key */
+	uint64_t	key;
 	uint64_t	last;			/* number of the last record that was added; 0 = none */
+	uint32_t	variant;		/* which of several cells of the key */
+	uint32_t	use;			/* use or generation of the row; 0 = empty */
 } PfsCacheCell;
 
 typedef struct PfsCacheKind PfsCacheKind;

@@ -470,6 +470,7 @@ cell_of(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *record, ui
 		return NULL;
 	pfs_seq_write_begin(&cell->head.seq);
 	pfs_store(&cell->digest, row);
+	pfs_store(&cell->takes, row == PFS_DIGEST_OTHERS ? PFS_TAKES_NONE : variant & ~PFS_VARIANT_NONE);
 	pfs_seq_write_end(&cell->head.seq);
 	pfs_statement_cell_reserve(arena, thread, pfs_digest_cell_scope(cell), pfs_digest_cell_class(arena, cell),
 							   record->epoch);

@@ -65,12 +65,14 @@ typedef struct PfsDigest
 typedef struct PfsDigestCell
 {
 	PfsCacheCell head;
-	PfsTicks	last_seen;
-	PfsTicks	sample_wait;	/* a statement no longer than this, ending before sample_due, is no */
-	PfsTicks	sample_due;		/* news for the row's sample: saves a look at the shared row */
 	uint32_t	digest;			/* PFS_DIGEST_NONE: only of its class */
-	uint32_t	spare;
+	uint32_t	takes;			/* variant of the records that it is for, see pfs_digest_cell_takes */
+	PfsTicks	last_seen;
+	PfsTicks	sample_due;		/* who ends then or later may be news for the row's sample ... */
+	PfsTicks	remarkable;		/* ... and who takes longer than this for it, or for the maximum */
 	PfsStatementStat stat;
+	PfsTicks	sample_wait;	/* no longer than this is no news: saves a look at the shared row */
+	uint64_t	spare[6];
 	uint16_t	bucket[PFS_CELL_BUCKETS];	/* turn and count: it is bucket turn * PFS_CELL_BUCKETS + place */
 } PfsDigestCell;
 
@@ -79,7 +81,8 @@ typedef struct PfsDigestCell
 
 _Static_assert((PFS_BUCKETS - 1) / PFS_CELL_BUCKETS <= UINT16_MAX >> PFS_CELL_TURN, "there is room for each turn");
 
-_Static_assert(offsetof(PfsDigestCell, stat) == PFS_CACHE_LINE, "two lines for most");
+_Static_assert(offsetof(PfsDigestCell, stat) == PFS_CACHE_LINE &&
+			   offsetof(PfsDigestCell, bucket) % PFS_CACHE_LINE == 0, "two lines for most, and one of buckets");
 
 extern const PfsCacheKind pfs_digest_cells;
 
@@ -128,17 +131,28 @@ pfs_digest_cell_has(const PfsArena *arena, const PfsDigestCell *cell, const PfsS
 		(!has_digest || cell->head.key == record->query_id);
 }
 
-/* Is it the cell that takes this record, whose digest's row is known and has not gone, or that has none? */
-static inline __attribute__((always_inline)) bool
-pfs_digest_cell_takes(const PfsDigestCell *cell, const PfsStatementRecord *record)
+/* Digest and generation, as they stand there side by side. */
+static inline __attribute__((always_inline)) uint64_t
+pfs_digest_word(const uint32_t *generation)
 {
-	uint32_t	variant = pfs_variant_of(record->class, record);
+	uint64_t	word;
 
-	return cell->digest == record->digest &&
-		(pfs_likely(record->digest != PFS_DIGEST_NONE) ? cell->head.key == record->query_id
-		 : (cell->head.variant & PFS_VARIANT_NONE) != 0) &&	/* else it is empty */
-		cell->head.use == record->digest_generation && (cell->head.variant & ~PFS_VARIANT_NONE) == variant &&
-		cell->head.epoch == record->epoch;
+	_Static_assert(offsetof(PfsStatementRecord, digest) == offsetof(PfsStatementRecord, digest_generation) + 4 &&
+				   offsetof(PfsDigestCell, digest) == offsetof(PfsDigestCell, head.use) + 4, "side by side");
+	memcpy(&word, generation, sizeof(word));
+	return word;
+}
+
+#define PFS_TAKES_NONE UINT32_MAX
+
+/*
+ * Is it the cell that takes this record of its epoch, whose digest's row is known and has not gone, or that has none?  A row
+ * is of one query id, but for that of the others: their cells take none.  variant: as pfs_variant_of tells it.
+ */
+static inline __attribute__((always_inline)) bool
+pfs_digest_cell_takes(const PfsDigestCell *cell, const PfsStatementRecord *record, uint32_t variant)
+{
+	return pfs_digest_word(&cell->head.use) == pfs_digest_word(&record->digest_generation) && cell->takes == variant;
 }
 
 /* Functions of kinds whose rows are digests, or belong to one; use: generation. */

@@ -55,7 +55,7 @@ typedef struct PfsEventHead
 #define PFS_MESSAGE_LENGTH 128
 
 /* In PfsStatementRecord.used, above the counters. */
-#define PFS_RECORD_TIMED (UINT32_C(1) << 24)
+#define PFS_RECORD_UNTIMED (UINT32_C(1) << 24)
 #define PFS_RECORD_GLOBAL (UINT32_C(1) << 25)	/* counts at the global level only */
 #define PFS_RECORD_HISTORY (UINT32_C(1) << 26)	/* a row of events_statements_history ... */
 #define PFS_RECORD_LONG (UINT32_C(1) << 27) /* ... and of events_statements_history_long */
@@ -64,9 +64,28 @@ typedef struct PfsEventHead
 #define PFS_RECORD_IN_STATEMENT (UINT32_C(1) << 30) /* nesting_event_id is one; else, if there is any, a transaction */
 
 /*
- * A statement in the journal of its thread: the first line is written when it starts, the second when
- * it ends; the rest only by the few that need it.  Counters that "used" does not mark hold whatever an
- * earlier statement left, so do fields that belong to a flag.
+ * What follows from a plan's shape is 1 nearly always: then these bits say so, one for each of those counters, and nothing
+ * is stored with each execution.
+ */
+#define PFS_ONES_FIRST ((uint32_t) PFS_COUNTER_SELECT_RANGE)
+#define PFS_ONES 7
+#define PFS_RECORD_ONES (((UINT32_C(1) << PFS_ONES) - 1) << PFS_COUNTERS_KEPT)
+
+_Static_assert(PFS_COUNTERS_KEPT + PFS_ONES <= 24, "flags are above");
+
+/* The bit of a counter; 0: it has none. */
+static inline uint32_t
+pfs_one_bit(PfsCounter counter)
+{
+	uint32_t	place = (uint32_t) counter - PFS_ONES_FIRST;
+
+	return place < PFS_ONES ? UINT32_C(1) << (PFS_COUNTERS_KEPT + place) : 0;
+}
+
+/*
+ * A statement in the journal of its thread: two lines, and the rest only by the few that need it.  What most sums look at
+ * is in the second one.  Counters that "used" does not mark hold whatever an earlier statement left, so do fields that
+ * belong to a flag.
  */
 typedef struct PfsStatementRecord
 {
@@ -74,22 +93,22 @@ typedef struct PfsStatementRecord
 	uint64_t	nesting_event_id;
 	PfsTicks	start;
 	uint64_t	statement_id;
+	uint32_t	text;			/* where the SQL text stands, see journal.h */
+	uint32_t	text_length;	/* bytes kept */
+	uint64_t	end_event_id;
 	uint64_t	query_id;
-	uint32_t	digest;			/* index in the digest table, 0 = none ... */
-	uint32_t	digest_generation;	/* ... of this generation */
-	uint16_t	class;			/* statement class */
-	uint16_t	level;			/* nesting level, top = 0 */
-	uint32_t	used;			/* bit i = counter[i] is not zero; PFS_RECORD_* */
 	PfsRef		schema;			/* name */
 	uint32_t	role;			/* host's id of the role it ran as: decides who may see the texts */
 
-	PfsTicks	end;
-	PfsTicks	wait;			/* time it ran: less than end - start when it paused in between */
-	uint64_t	end_event_id;
-	uint32_t	text;			/* where the SQL text stands, see journal.h */
-	uint32_t	text_length;	/* bytes kept */
+	uint32_t	digest_generation;
+	uint32_t	digest;			/* index in the digest table of that generation, 0 = none */
+	uint16_t	class;			/* statement class */
+	uint16_t	level;			/* nesting level, top = 0 */
+	uint32_t	used;			/* bit i = counter[i] is not zero; PFS_RECORD_*, PFS_RECORD_ONES */
 	uint32_t	epoch;			/* value of the reset counter when it ended */
 	PfsRef		routine;		/* see names.h */
+	PfsTicks	end;
+	PfsTicks	wait;			/* time it ran: less than end - start when it paused in between */
 	uint64_t	counter[PFS_COUNTERS_KEPT];
 	uint32_t	sqlstate;		/* host's packed SQLSTATE */
 	uint32_t	message;		/* as text */
@@ -98,7 +117,8 @@ typedef struct PfsStatementRecord
 } PfsStatementRecord;
 
 _Static_assert(sizeof(PfsStatementRecord) == 256, "four cache lines");
-_Static_assert(PFS_COUNTERS_KEPT <= 24, "flags are above");
+_Static_assert(offsetof(PfsStatementRecord, digest_generation) == PFS_CACHE_LINE &&
+			   offsetof(PfsStatementRecord, counter) + 3 * sizeof(uint64_t) == 2 * PFS_CACHE_LINE, "a line for the sums");
 
 /* A statement as the tables show it, and as it is kept when its thread has gone. */
 typedef struct PfsStatementEvent
@@ -118,7 +138,40 @@ pfs_record_counter(const PfsStatementRecord *record, PfsCounter counter)
 {
 	if (counter == PFS_COUNTER_ERRORS)
 		return (record->used & PFS_RECORD_FAILED) != 0;
-	return (record->used & PFS_USED_MASK & 1u << counter) != 0 ? record->counter[counter] : 0;
+	return ((record->used & PFS_USED_MASK & 1u << counter) != 0 ? record->counter[counter] : 0) +
+		((record->used & pfs_one_bit(counter)) != 0);
+}
+
+/* The first counters: most have one or two of them, and no other.  They stand in the record's second line. */
+#define PFS_FREQUENT 3
+#define PFS_INFREQUENT_MASK (PFS_USED_MASK & ~((UINT32_C(1) << PFS_FREQUENT) - 1))
+
+_Static_assert((int) PFS_COUNTER_ROWS_SENT < PFS_FREQUENT && (int) PFS_COUNTER_ROWS_AFFECTED < PFS_FREQUENT &&
+			   (int) PFS_COUNTER_ROWS_EXAMINED < PFS_FREQUENT, "these");
+
+/* Adds the counters that a record keeps. */
+static inline __attribute__((always_inline)) void
+pfs_record_counters_add(uint64_t *to, const PfsStatementRecord *record)
+{
+	uint32_t	used = record->used;
+
+	if (pfs_likely((used & 1u << PFS_COUNTER_ROWS_SENT) != 0))
+		pfs_add(&to[PFS_COUNTER_ROWS_SENT], pfs_load(&record->counter[PFS_COUNTER_ROWS_SENT]));
+	if (pfs_unlikely((used & 1u << PFS_COUNTER_ROWS_AFFECTED) != 0))
+		pfs_add(&to[PFS_COUNTER_ROWS_AFFECTED], pfs_load(&record->counter[PFS_COUNTER_ROWS_AFFECTED]));
+	if (pfs_likely((used & 1u << PFS_COUNTER_ROWS_EXAMINED) != 0))
+		pfs_add(&to[PFS_COUNTER_ROWS_EXAMINED], pfs_load(&record->counter[PFS_COUNTER_ROWS_EXAMINED]));
+	if (pfs_likely((used & (PFS_INFREQUENT_MASK | PFS_RECORD_ONES)) == 0))
+		return;
+	pfs_keep(to);
+	for (uint32_t ones = used & PFS_RECORD_ONES; ones != 0; ones &= ones - 1)
+		pfs_add(&to[PFS_ONES_FIRST - PFS_COUNTERS_KEPT + (uint32_t) __builtin_ctz(ones)], 1);
+	for (used &= PFS_INFREQUENT_MASK; used != 0; used &= used - 1)
+	{
+		int			i = __builtin_ctz(used);
+
+		pfs_add(&to[i], pfs_load(&record->counter[i]));
+	}
 }
 
 /*
@@ -128,13 +181,12 @@ pfs_record_counter(const PfsStatementRecord *record, PfsCounter counter)
 static inline void
 pfs_record_copy_behind(PfsStatementRecord *to, const PfsStatementRecord *from)
 {
-	enum {FREQUENT = 3};
 	uint32_t	used;
 
 	pfs_copy_words(&to->nesting_event_id, &from->nesting_event_id,
 				   offsetof(PfsStatementRecord, counter) - offsetof(PfsStatementRecord, nesting_event_id) +
-				   FREQUENT * sizeof(uint64_t));
-	if (pfs_likely((to->used & ((PFS_USED_MASK & ~((UINT32_C(1) << FREQUENT) - 1)) | PFS_RECORD_FAILED)) == 0))
+				   PFS_FREQUENT * sizeof(uint64_t));
+	if (pfs_likely((to->used & (PFS_INFREQUENT_MASK | PFS_RECORD_FAILED)) == 0))
 		return;
 	for (used = to->used & PFS_USED_MASK; used != 0; used &= used - 1)
 	{

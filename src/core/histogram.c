@@ -22,14 +22,15 @@ pfs_bucket_low_ps(int bucket)
 	return (uint64_t) (FIRST_LIMIT_PS * pow(10.0, (bucket - 1) / 50.0) + 0.5);
 }
 
-/* Smallest time that falls into this entry of the guess table; those below the fifth octave are not used. */
+/* Smallest time of an entry of the guess table, counted from that of one tick. */
 static PfsTicks
-slot_start(unsigned slot)
+slot_start(unsigned entry)
 {
-	unsigned	octave = slot / PFS_BUCKET_SUB;
-	uint64_t	mantissa = PFS_BUCKET_SUB + slot % PFS_BUCKET_SUB;
+	unsigned	octave = entry / PFS_BUCKET_SUB;
+	unsigned __int128 mantissa = PFS_BUCKET_SUB + entry % PFS_BUCKET_SUB;
 
-	return octave >= 5 ? mantissa << (octave - 5) : octave == 4 ? slot % PFS_BUCKET_SUB : 0;
+	/* rounded up: not all entries of the shortest times have one */
+	return (PfsTicks) (((mantissa << octave) + PFS_BUCKET_SUB - 1) >> PFS_BUCKET_BITS);
 }
 
 /* Lower limit in ticks, rounded up: the limit itself is inside. */
@@ -48,11 +49,11 @@ pfs_histogram_init(void)
 	for (int i = 0; i < PFS_BUCKETS - 1; i++)
 		pfs_buckets.last[i] = low_ticks(i + 1) - 1;
 	pfs_buckets.last[PFS_BUCKETS - 1] = UINT64_MAX;
-	for (unsigned slot = 0; slot < PFS_LENGTH(pfs_buckets.guess); slot++)
+	for (unsigned entry = 0; entry < PFS_LENGTH(pfs_buckets.guess); entry++)
 	{
-		while (bucket < PFS_BUCKETS - 1 && slot_start(slot) > pfs_buckets.last[bucket])
+		while (bucket < PFS_BUCKETS - 1 && slot_start(entry) > pfs_buckets.last[bucket])
 			bucket++;
-		pfs_buckets.guess[slot] = (uint16_t) bucket;
+		pfs_buckets.guess[(pfs_bucket_slot(1) + entry) % PFS_LENGTH(pfs_buckets.guess)] = (uint16_t) bucket;
 	}
 }
 

@@ -13,7 +13,8 @@
 
 #define PFS_BUCKETS 550
 #define PFS_BUCKET_OCTAVES 64
-#define PFS_BUCKET_SUB 32		/* table entries an octave: finer than a bucket, so there is one limit in them at most */
+#define PFS_BUCKET_BITS 5
+#define PFS_BUCKET_SUB (1 << PFS_BUCKET_BITS)	/* table entries an octave: finer than a bucket, so there is one limit in them at most */
 
 /* Read-only after pfs_histogram_init; inherited by fork. */
 typedef struct PfsBuckets
@@ -30,22 +31,33 @@ extern void pfs_histogram_init(void);
 /* Lower limit of a bucket in picoseconds, exact (not through ticks). */
 extern uint64_t pfs_bucket_low_ps(int bucket);
 
-/* The shortest times have an entry each, before those of the sixth octave. */
+/*
+ * Entry of a time: its octave and the bits behind the first one, as they stand side by side in a floating-point number,
+ * which is exact up to times that the last bucket has.  That of one tick comes last.  Of what is no time it is some entry.
+ */
 static inline __attribute__((always_inline)) size_t
 pfs_bucket_slot(PfsTicks wait)
 {
-	uint32_t	shift = (63 ^ (uint32_t) __builtin_clzll(wait | PFS_BUCKET_SUB)) - 5;
+	double		number = (double) (int64_t) wait;
+	uint64_t	bits;
 
-	/* its six highest bits: the first one is the octave's */
-	return (size_t) (shift * PFS_BUCKET_SUB) + (wait >> shift) + 4 * PFS_BUCKET_SUB;
+	memcpy(&bits, &number, sizeof(bits));
+	return bits >> (52 - PFS_BUCKET_BITS) & (PFS_BUCKET_OCTAVES * PFS_BUCKET_SUB - 1);
 }
 
+/* Of a time that was taken: neither 0 nor negative. */
 static inline __attribute__((always_inline)) size_t
-pfs_bucket_of(PfsTicks wait)
+pfs_bucket_of_taken(PfsTicks wait)
 {
 	size_t		bucket = pfs_buckets.guess[pfs_bucket_slot(wait)];
 
 	return bucket + (wait > pfs_buckets.last[bucket]);
+}
+
+static inline size_t
+pfs_bucket_of(PfsTicks wait)
+{
+	return (int64_t) wait > 0 ? pfs_bucket_of_taken(wait) : wait == 0 ? 0 : PFS_BUCKETS - 1;
 }
 
 /*

@@ -120,6 +120,15 @@ pfs_timer_stat_extremes(PfsTimerStat *stat, PfsTicks wait)
 		pfs_store(&stat->max, wait);
 }
 
+/* Is it longer than the shortest one?  Else, or if there is none yet, extremes are to be looked at. */
+static inline bool
+pfs_timer_stat_is_above(const PfsTimerStat *stat, PfsTicks wait)
+{
+	uint64_t	sum;
+
+	return __builtin_add_overflow(wait, stat->min_inverted, &sum);
+}
+
 /* wait = 0 stands for an untimed event: it is counted, and leaves the times alone. */
 static inline __attribute__((always_inline)) void
 pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)
@@ -132,24 +141,6 @@ pfs_timer_stat_add(PfsTimerStat *stat, PfsTicks wait)
 }
 
 extern void pfs_timer_stat_merge(PfsTimerStat *to, const PfsTimerStat *from);
-
-/* Counters of a statement; used: bit i = counter[i] is not zero.  Most set one or two of the first three. */
-static inline __attribute__((always_inline)) void
-pfs_counters_add(uint64_t *to, const uint64_t *counter, uint32_t used)
-{
-	if ((used & 1) != 0)
-		pfs_add(&to[0], pfs_load(&counter[0]));
-	if ((used & 2) != 0)
-		pfs_add(&to[1], pfs_load(&counter[1]));
-	if ((used & 4) != 0)
-		pfs_add(&to[2], pfs_load(&counter[2]));
-	for (used &= (UINT32_C(1) << PFS_COUNTERS) - 1 - 7; pfs_unlikely(used != 0); used &= used - 1)
-	{
-		size_t		i = (size_t) __builtin_ctz(used);
-
-		pfs_add(&to[i], pfs_load(&counter[i]));
-	}
-}
 
 extern void pfs_statement_stat_merge(PfsStatementStat *to, const PfsStatementStat *from);
 extern void pfs_transaction_stat_merge(PfsTransactionStat *to, const PfsTransactionStat *from);

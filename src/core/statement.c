@@ -296,7 +296,7 @@ pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class, ui
 		.query_id = query_id,.digest = digest,
 			.digest_generation = pfs_load(&session->arena->digest_generation),
 			.class = (uint16_t) class,
-			.used = session->flags | (pfs_load(&instrument->timed) ? PFS_RECORD_TIMED : 0),
+			.used = session->flags | (pfs_load(&instrument->timed) ? 0 : PFS_RECORD_UNTIMED),
 			.schema = session->schema,.role = session->role
 	};
 	return pfs_load(&instrument->enabled) != 0;
@@ -363,7 +363,7 @@ pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silen
 		set_nesting(session, statement);
 	if (pfs_unlikely(session->times_cpu))
 		pfs_statement_begin_cpu(session, statement);
-	if (pfs_likely(statement->recorded && (template->used & PFS_RECORD_TIMED) != 0 &&
+	if (pfs_likely(statement->recorded && (template->used & PFS_RECORD_UNTIMED) == 0 &&
 				   template->digest != PFS_DIGEST_OTHERS &&
 				   (statement->older == NULL || statement != &session->statement[0])))
 		statement->plain = session->plain;
@@ -568,8 +568,8 @@ pfs_statement_refine(PfsSession *session, PfsStatement *statement, uint32_t clas
 	}
 	statement->plain = 0;
 	pfs_store(&record->class, (uint16_t) class);
-	pfs_store(&record->used, (record->used & ~PFS_RECORD_TIMED) |
-			  (pfs_load(&instrument->timed) ? PFS_RECORD_TIMED : 0));
+	pfs_store(&record->used, (record->used & ~PFS_RECORD_UNTIMED) |
+			  (pfs_load(&instrument->timed) ? 0 : PFS_RECORD_UNTIMED));
 	return true;
 }
 
@@ -699,7 +699,7 @@ pfs_statement_end_cpu(PfsSession *session, PfsStatement *statement, PfsTicks end
 		wait += end - statement->since;
 	session->last_cpu = statement->cpu_since != 0 ? stop_cpu(statement) : 0;
 	ticks = pfs_ns_to_ticks(statement->cpu);
-	pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, (statement->record->used & PFS_RECORD_TIMED) == 0 ? ticks
+	pfs_statement_set(statement, PFS_COUNTER_CPU_TIME, (statement->record->used & PFS_RECORD_UNTIMED) != 0 ? ticks
 					  : pfs_min(ticks, pfs_max(wait, (PfsTicks) 1)));
 	statement->cpu = 0;
 }
@@ -725,7 +725,7 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 		end = statement->paused_at;
 	pfs_store(&record->end, end);
 	/* ended within one tick: still a timed event */
-	pfs_store(&record->wait, pfs_unlikely((record->used & PFS_RECORD_TIMED) == 0) ? 0
+	pfs_store(&record->wait, pfs_unlikely((record->used & PFS_RECORD_UNTIMED) != 0) ? 0
 			  : pfs_max(wait, (PfsTicks) 1));
 	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
 	pfs_store(&record->epoch, pfs_epoch_of(changes));
@@ -789,9 +789,10 @@ pfs_answers_sum(PfsArena *arena, PfsThread *thread)
 	{
 		PfsTimerStat *timed = &thread->timed_answers.stat[i];
 		uint32_t	count = pfs_load(&thread->answered[i]);
+		bool		some_timed = pfs_load(&timed->count) != 0;
 		PfsStatementCell *cell;
 
-		if (count == 0 && pfs_load(&timed->count) == 0)
+		if (count == 0 && !some_timed)
 			continue;
 		cell = pfs_cell_at(arena, thread, pfs_load(&thread->answered_scope) % PFS_SCOPES,
 						   PFS_FAMILY_STATEMENTS, pfs_answer_class(arena, i),
@@ -800,12 +801,16 @@ pfs_answers_sum(PfsArena *arena, PfsThread *thread)
 		{
 			pfs_seq_write_begin(&cell->head.seq);
 			pfs_add(&cell->stat.timer.count, count);
-			pfs_timer_stat_merge(&cell->stat.timer, timed);
+			if (pfs_unlikely(some_timed))
+				pfs_timer_stat_merge(&cell->stat.timer, timed);
 		}
 		pfs_store(&thread->answered[i], 0);
-		pfs_seq_write_begin(&thread->timed_answers.seq);
-		pfs_zero_words(timed, sizeof(*timed));
-		pfs_seq_write_end(&thread->timed_answers.seq);
+		if (pfs_unlikely(some_timed))
+		{
+			pfs_seq_write_begin(&thread->timed_answers.seq);
+			pfs_zero_words(timed, sizeof(*timed));
+			pfs_seq_write_end(&thread->timed_answers.seq);
+		}
 		if (cell != NULL)
 			pfs_seq_write_end(&cell->head.seq);
 	}

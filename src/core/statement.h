@@ -398,17 +398,17 @@ pfs_leave_recording(PfsSession *session)
 typedef struct PfsTemplate
 {
 	uint64_t	query_id;
-	uint32_t	digest;
+	PfsRef		schema;			/* the session's, and ... */
+	uint32_t	role;			/* ... its role, when the template was made */
 	uint32_t	digest_generation;
+	uint32_t	digest;
 	uint16_t	class;
 	uint16_t	level;			/* of a top-level statement: 0 */
 	uint32_t	used;
-	PfsRef		schema;			/* the session's, and ... */
-	uint32_t	role;			/* ... its role, when the template was made */
 } PfsTemplate;
 
-_Static_assert(offsetof(PfsStatementRecord, role) - offsetof(PfsStatementRecord, query_id) ==
-			   offsetof(PfsTemplate, role) && sizeof(PfsTemplate) == PFS_CACHE_LINE / 2, "copied at once");
+_Static_assert(offsetof(PfsStatementRecord, used) - offsetof(PfsStatementRecord, query_id) ==
+			   offsetof(PfsTemplate, used) && sizeof(PfsTemplate) == PFS_CACHE_LINE / 2, "copied at once");
 
 /* Fills in the template of a statement of this class.  False: the class is off. */
 extern bool pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class,
@@ -495,7 +495,7 @@ pfs_statement_set(PfsStatement *statement, PfsCounter counter, uint64_t value)
 	if (value != 0 && (int) counter < PFS_COUNTERS_KEPT)
 	{
 		pfs_store(&statement->record->counter[counter], value);
-		pfs_store(&statement->record->used, statement->record->used | 1u << counter);
+		pfs_store(&statement->record->used, (statement->record->used & ~pfs_one_bit(counter)) | 1u << counter);
 	}
 }
 
@@ -563,7 +563,7 @@ extern void pfs_statement_tally(PfsSession *session, uint32_t class, PfsTicks wa
 /*
  * The same for classes of which a session has an event with each statement (arena->answer_class, set by the
  * host at start): a plain increment in the thread's first line, or an addition in the thread if it is timed.
- * They move to their cells when statements are summed, and when a switch changes.
+ * They move to their cells after PFS_ANSWERS_REST statements, when a switch changes, and when the thread ends.
  */
 extern void pfs_answers_sum(PfsArena *arena, PfsThread *thread);
 

@@ -10,154 +10,145 @@ void
 pfs_statement_stat_add_record(PfsStatementStat *stat, const PfsStatementRecord *record)
 {
 	pfs_timer_stat_add(&stat->timer, record->wait);
-	pfs_counters_add(stat->counter, record->counter, record->used & PFS_USED_MASK);
+	pfs_record_counters_add(stat->counter, record);
 	if (pfs_unlikely((record->used & PFS_RECORD_FAILED) != 0))
 		pfs_add(&stat->counter[PFS_COUNTER_ERRORS], 1);
 }
 
-/* Words of a record that tell where it goes, as they stand there side by side. */
-static inline uint64_t
-digest_of(const PfsStatementRecord *record)
+/* What sums up a journal. */
+typedef struct Sums
 {
-	uint64_t	word;
+	PfsArena   *arena;
+	PfsThread  *thread;
+	PfsLongClaims *memory;		/* NULL = there is none */
+	uint64_t	ended;
+	uint32_t	unusual;		/* flags of records that are added apart */
+	uint32_t	samples;		/* so many ... */
+	uint64_t	sample[PFS_UNSUMMED];	/* ... numbers of records whose texts may be samples */
+} Sums;
 
-	_Static_assert(offsetof(PfsStatementRecord, digest_generation) == offsetof(PfsStatementRecord, digest) + 4, "");
-	memcpy(&word, &record->digest, sizeof(word));
-	return word;
-}
+/* What a successor remembers. */
+static PfsDigestCell *const nothing_remembered[PFS_SUMS_HOT];
 
-static inline uint64_t
-kind_of(const PfsStatementRecord *record)
+#define UNUSUAL (PFS_RECORD_UNTIMED | PFS_RECORD_FAILED | PFS_RECORD_GLOBAL)
+
+/* An extreme, or news for the row's sample; number: 0 = its text is none. */
+static PFS_COLD void
+remark(Sums *sums, PfsDigestCell *cell, const PfsStatementRecord *record, uint64_t number)
 {
-	static const struct
+	if ((record->used & PFS_RECORD_UNTIMED) == 0)
+		pfs_timer_stat_extremes(&cell->stat.timer, record->wait);
+	if (number != 0 && pfs_digest_may_sample(cell, record->wait, record->end) && sums->samples < PFS_UNSUMMED &&
+		record->text_length != 0)
 	{
-		uint16_t	class;
-		uint16_t	level;
-		uint32_t	flags;
-	}			parts = {.class = UINT16_MAX,.flags = PFS_RECORD_GLOBAL | PFS_RECORD_TIMED};
-	uint64_t	word,
-				mask;
-
-	_Static_assert(offsetof(PfsStatementRecord, used) == offsetof(PfsStatementRecord, class) + 4, "");
-	memcpy(&word, &record->class, sizeof(word));
-	memcpy(&mask, &parts, sizeof(mask));
-	return word & mask;
-}
-
-/* Are they added together? */
-static inline __attribute__((always_inline)) bool
-is_like(const PfsStatementRecord *other, const PfsStatementRecord *record)
-{
-	return record->query_id == other->query_id && digest_of(record) == digest_of(other) &&
-		kind_of(record) == kind_of(other) && record->epoch == other->epoch;
-}
-
-/*
- * Where records of one kind, one after the other, are added: their cell is open for writing meanwhile.  Most often the
- * session remembers it; then nothing of it is out of the ordinary.
- */
-typedef struct Run
-{
-	bool		remembered;		/* the next one is not used */
-	PfsDigestRun of_digest;
-} Run;
-
-/* Remembers the cell, if a later run of the same kind may take it without a further look. */
-static PFS_COLD PfsDigestCell *
-find_cell(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, PfsLongClaims *memory)
-{
-	PfsDigestRun *of = &run->of_digest;
-
-	run->remembered = false;
-	pfs_digest_open(arena, thread, record, of);
-	if (memory != NULL && of->cell != &of->aside && !of->lost && of->samples)
-		memory->cell[record->digest & (PFS_SUMS_HOT - 1)] = of->cell;
-	return of->cell;
-}
-
-/* A cell that is remembered may be another one's by now: it is asked. */
-static inline __attribute__((always_inline)) PfsDigestCell *
-begin_run(PfsArena *arena, PfsThread *thread, Run *run, const PfsStatementRecord *record, PfsLongClaims *memory)
-{
-	PfsDigestCell *cell = memory != NULL ? memory->cell[record->digest & (PFS_SUMS_HOT - 1)] : NULL;
-
-	if (pfs_unlikely(cell == NULL) || pfs_unlikely(!pfs_digest_cell_takes(cell, record)))
-		return find_cell(arena, thread, run, record, memory);
-	run->remembered = true;
-	pfs_seq_write_begin(&cell->head.seq);
-	return cell;
-}
-
-/* first, last: numbers of the records; 0 = it is not in the journal. */
-static inline __attribute__((always_inline)) void
-end_run(PfsArena *arena, PfsThread *thread, Run *run, PfsDigestCell *cell, uint64_t first, uint64_t last)
-{
-	if (pfs_likely(run->remembered))
-	{
-		if (last != 0)
-			pfs_store(&cell->head.last, last);
-		pfs_seq_write_end(&cell->head.seq);
+		pfs_digest_sampled(sums->arena, cell, record->wait, record->end);
+		sums->sample[sums->samples++] = number;
 	}
-	else
-		pfs_digest_close(arena, thread, &run->of_digest, last, last - first + 1);
-	if (last != 0)
-		pfs_store_release(&thread->summed, last);
+	pfs_store(&cell->remarkable, pfs_min(cell->stat.timer.max, cell->sample_wait));
 }
 
-/* Failed, or not timed.  False: it has no time for the histogram. */
-static __attribute__((noinline)) bool
-add_unusual(PfsDigestCell *cell, const PfsStatementRecord *record)
+static inline __attribute__((always_inline)) void
+add_record(Sums *sums, PfsDigestCell *cell, const PfsStatementRecord *record, uint64_t number, bool usual)
 {
-	if ((record->used & PFS_RECORD_FAILED) != 0)
-		pfs_add(&cell->stat.counter[PFS_COUNTER_ERRORS], 1);
-	return (record->used & PFS_RECORD_TIMED) != 0;
-}
-
-/* True: its text may be worth a sample. */
-static inline __attribute__((always_inline)) bool
-add_record(PfsArena *arena, PfsThread *thread, PfsDigestCell *cell, const PfsStatementRecord *record)
-{
-	uint32_t	used = record->used;
 	PfsTicks	wait = record->wait;
 	PfsTicks	end = record->end;
 
 	pfs_add(&cell->stat.timer.count, 1);
-	if (pfs_likely((used & (PFS_RECORD_TIMED | PFS_RECORD_FAILED)) == PFS_RECORD_TIMED) || add_unusual(cell, record))
+	if (!usual && (record->used & PFS_RECORD_FAILED) != 0)
+		pfs_add(&cell->stat.counter[PFS_COUNTER_ERRORS], 1);
+	if (usual || (record->used & PFS_RECORD_UNTIMED) == 0)
 	{
 		pfs_add(&cell->stat.timer.sum, wait);
-		pfs_timer_stat_extremes(&cell->stat.timer, wait);
-		pfs_digest_count(arena, thread, cell, pfs_bucket_of(wait));
+		pfs_digest_count(sums->arena, sums->thread, cell, pfs_bucket_of_taken(wait));
 	}
-	pfs_counters_add(cell->stat.counter, record->counter, used & PFS_USED_MASK);
+	if (pfs_unlikely(wait > cell->remarkable) || pfs_unlikely(!pfs_timer_stat_is_above(&cell->stat.timer, wait)) ||
+		pfs_unlikely(end >= cell->sample_due))
+		remark(sums, cell, record, number);
+	pfs_record_counters_add(cell->stat.counter, record);
 	if (pfs_likely(end > cell->last_seen))	/* it may have paused since */
 		pfs_store(&cell->last_seen, end);
-	return pfs_unlikely(pfs_digest_may_sample(cell, wait, end));
 }
 
-/* Numbers of records whose texts may be samples. */
-typedef struct Samples
+/* Of an owner that is killed from here on this one may be missing, or be there in part, but it is not added again. */
+static inline __attribute__((always_inline)) void
+begin_record(PfsThread *thread, uint64_t number)
 {
-	uint32_t	count;
-	uint64_t	number[PFS_UNSUMMED];
-} Samples;
+	pfs_store(&thread->summing, number);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
 
-static PFS_COLD void
-note_sample(const PfsArena *arena, const Run *run, PfsDigestCell *cell, const PfsStatementRecord *record,
-			uint64_t number, Samples *samples)
+/* Adds one whose cell is not known, or that is out of the ordinary; number: 0 = it is not in the journal. */
+static void
+add_apart(Sums *sums, const PfsStatementRecord *record, uint64_t number)
 {
-	if ((!run->remembered && !run->of_digest.samples) || samples->count == PFS_UNSUMMED || record->text_length == 0)
+	PfsDigestCell **place = sums->memory != NULL ? &sums->memory->cell[record->digest & (PFS_SUMS_HOT - 1)] : NULL;
+	PfsDigestRun run;
+
+	if (place != NULL && *place != NULL && (*place)->head.epoch == record->epoch &&
+		pfs_digest_cell_takes(*place, record, pfs_variant_of(record->class, record)))
+	{
+		PfsDigestCell *cell = *place;
+
+		pfs_seq_write_begin(&cell->head.seq);
+		if (number != 0)
+			begin_record(sums->thread, number);
+		add_record(sums, cell, record, number, false);
+		if (number != 0)
+			pfs_store(&cell->head.last, number);
+		pfs_seq_write_end(&cell->head.seq);
 		return;
-	pfs_digest_sampled(arena, cell, record->wait, record->end);
-	samples->number[samples->count++] = number;
+	}
+	pfs_digest_open(sums->arena, sums->thread, record, &run);
+	/* a later one of its kind may be added there without a further look */
+	if (place != NULL && run.cell != &run.aside && !run.lost && run.samples)
+		*place = run.cell;
+	if (number != 0)
+		begin_record(sums->thread, number);
+	add_record(sums, run.cell, record, run.samples ? number : 0, false);
+	pfs_digest_close(sums->arena, sums->thread, &run, number, 1);
+}
+
+/* Is nothing out of the ordinary, and this its cell if the epoch is right? */
+static inline __attribute__((always_inline)) bool
+is_usual(const PfsDigestCell *cell, const PfsStatementRecord *record, uint32_t unusual)
+{
+	return pfs_digest_cell_takes(cell, record, record->class) && (record->used & unusual) == 0;
+}
+
+/* Those before it are in their cells, which are closed.  Returns what is unusual from now on. */
+static PFS_COLD uint32_t
+sum_apart(Sums *sums, const PfsStatementRecord *record, uint64_t number)
+{
+	/* a cell that goes, to make room for another one, takes its number along */
+	pfs_store_release(&sums->thread->summed, number - 1);
+	if ((record->used & sums->unusual & PFS_RECORD_LONG) != 0)
+	{
+		/* all that are left, before one of them is summed: readers find them here or there, or twice */
+		pfs_history_statements(sums->arena, sums->thread, sums->memory, number, sums->ended);
+		sums->unusual &= ~PFS_RECORD_LONG;
+	}
+	add_apart(sums, record, number);
+	return sums->unusual;
+}
+
+/* The last one that stands behind this one in the ring, and ended at the same epoch; epochs only grow. */
+static inline __attribute__((always_inline)) uint64_t
+last_alike(const Sums *sums, uint64_t first, uint32_t epoch)
+{
+	uint64_t	last = pfs_min(sums->ended, first | (sums->arena->journal_ring - 1));
+
+	while (pfs_unlikely(pfs_journal_record(sums->arena, sums->thread, last)->epoch != epoch) && last > first)
+		last--;
+	return last;
 }
 
 /* Keeps texts as samples: a look at shared rows, and maybe memory of the pool. */
-static void
-keep_samples(PfsArena *arena, PfsThread *thread, const Samples *samples)
+static PFS_COLD void
+keep_samples(PfsArena *arena, PfsThread *thread, const Sums *sums)
 {
-	for (uint32_t i = 0; i < samples->count; i++)
+	for (uint32_t i = 0; i < sums->samples; i++)
 	{
-		const PfsStatementRecord *record = pfs_journal_record(arena, thread, samples->number[i]);
+		const PfsStatementRecord *record = pfs_journal_record(arena, thread, sums->sample[i]);
 		uint32_t	length = pfs_journal_text_left(arena, thread, record->text, record->text_length,
 												   arena->sizes.sql_text_length);
 
@@ -183,62 +174,62 @@ void
 pfs_sum_record(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *record,
 			   PfsLongClaims *long_history)
 {
-	PfsDigestCell *cell;
-	Run			run;
+	Sums		sums = {.arena = arena,.thread = thread,.memory = long_history};
 
 	pfs_sum_older(arena, thread, record->epoch, long_history);
-	cell = begin_run(arena, thread, &run, record, long_history);
-	(void) add_record(arena, thread, cell, record);
-	end_run(arena, thread, &run, cell, 0, 0);
+	add_apart(&sums, record, 0);
 }
 
-void
+PFS_HOT void
 pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 {
-	const PfsStatementRecord *ring = pfs_journal_record(arena, thread, 0);
-	const PfsStatementRecord *record;
-	uint32_t	mask = arena->journal_ring - 1;
 	uint64_t	number = pfs_max(pfs_load(&thread->summed), pfs_load(&thread->summing));
 	uint64_t	ended = pfs_load(&thread->ended);
-	Samples		samples;
-	Run			run;
-	uint32_t	keeps = long_history != NULL ? PFS_RECORD_LONG : 0;
+	uint32_t	unusual = UNUSUAL | (long_history != NULL ? PFS_RECORD_LONG : 0);
+	PfsDigestCell *const *remembered = long_history != NULL ? long_history->cell : nothing_remembered;
+	Sums		sums;
 
-	samples.count = 0;
-	pfs_answers_sum(arena, thread);
 	if (!pfs_thread_has_statements(arena, thread) || pfs_load(&thread->summed) >= ended)
 		return;
+	if (pfs_unlikely(pfs_load(&thread->summed) / PFS_ANSWERS_REST != ended / PFS_ANSWERS_REST))
+		pfs_answers_sum(arena, thread);
+	sums.arena = arena;
+	sums.thread = thread;
+	sums.memory = long_history;
+	sums.ended = ended;
+	sums.unusual = unusual;
+	sums.samples = 0;
 	number = pfs_max(number, ended - pfs_min(ended, (uint64_t) arena->journal_ring));	/* damaged */
-	record = &ring[(number + 1) & mask];
 	while (number < ended)
 	{
-		PfsDigestCell *cell = begin_run(arena, thread, &run, record, long_history);
-		const PfsStatementRecord *like = record;
-		uint64_t	first = number + 1;
+		const PfsStatementRecord *record = pfs_journal_record(arena, thread, number + 1);
+		uint32_t	epoch = record->epoch;
+		const PfsStatementRecord *end = record + (last_alike(&sums, number + 1, epoch) - number);
 
-		do
+		while (record != end)
 		{
-			/*
-			 * Of an owner that is killed from here on this one may be missing, or be there in part, but it is not
-			 * added again.
-			 */
-			pfs_store(&thread->summing, ++number);
-			__atomic_signal_fence(__ATOMIC_SEQ_CST);
-			if (pfs_unlikely((record->used & keeps) != 0))
+			PfsDigestCell *cell = remembered[record->digest & (PFS_SUMS_HOT - 1)];
+
+			/* it may be another one's by now */
+			if (pfs_unlikely(cell == NULL) || pfs_unlikely(cell->head.epoch != epoch) ||
+				pfs_unlikely(!is_usual(cell, record, unusual)))
 			{
-				/* all that are left, before one of them is summed: readers find them here or there, or twice */
-				pfs_history_statements(arena, thread, long_history, number, ended);
-				keeps = 0;
+				unusual = sum_apart(&sums, record, ++number);
+				record++;
+				continue;
 			}
-			if (add_record(arena, thread, cell, record))
-				note_sample(arena, &run, cell, record, number, &samples);
-			if (number == ended)
-				break;
-			record = &ring[(number + 1) & mask];
-		} while (is_like(like, record));
-		end_run(arena, thread, &run, cell, first, number);
+			pfs_seq_write_begin(&cell->head.seq);
+			do
+			{
+				begin_record(thread, ++number);
+				add_record(&sums, cell, record, number, true);
+				record++;
+			} while (record != end && is_usual(cell, record, unusual));
+			pfs_store(&cell->head.last, number);
+			pfs_seq_write_end(&cell->head.seq);
+		}
 	}
 	pfs_store_release(&thread->summed, ended);
-	if (pfs_unlikely(samples.count > 0))
-		keep_samples(arena, thread, &samples);
+	if (pfs_unlikely(sums.samples > 0))
+		keep_samples(arena, thread, &sums);
 }

@@ -21,6 +21,9 @@
 #include "core/history.h"
 #include "core/journal.h"
 
+/* So many statements may end until what was answered moves to its cells. */
+#define PFS_ANSWERS_REST 1024
+
 /* Adds all records.  Owner or successor; long_history: NULL = without. */
 extern void pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history);
 

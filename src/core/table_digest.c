@@ -171,7 +171,7 @@ end_thread(PfsCellSums *cells, PfsThread *thread, uint32_t only)
 		pfs_statement_stat_add_record(&sum->stat, record);
 		sum->last_seen = pfs_max(sum->last_seen, record->end);
 		offer_sample(c, sum, thread, record);
-		if ((record->used & PFS_RECORD_TIMED) != 0 &&
+		if ((record->used & PFS_RECORD_UNTIMED) == 0 &&
 			record->epoch >= pfs_load(&arena->reset_of[PFS_RESET_DIGEST_HISTOGRAMS]))
 			add_bucket(c, sum, pfs_bucket_of(record->wait), 1);
 	}
@@ -533,7 +533,7 @@ add_cell_to_histogram(PfsThreadSums *sums, const PfsDigestCell *cell)
 static void
 add_record_to_histogram(PfsThreadSums *sums, const PfsStatementRecord *record)
 {
-	if ((record->used & PFS_RECORD_TIMED) != 0 && counts_globally(sums, record->epoch))
+	if ((record->used & PFS_RECORD_UNTIMED) == 0 && counts_globally(sums, record->epoch))
 		((HistogramSum *) sums)->thread[pfs_bucket_of(record->wait)]++;
 }
 

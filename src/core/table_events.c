@@ -164,7 +164,7 @@ head_of(const PfsStatementEvent *event)
 			.state = event->running ? PFS_EVENT_RUNNING : PFS_EVENT_ENDED,
 			.nesting_type = (record->used & PFS_RECORD_IN_STATEMENT) != 0 ? PFS_NESTING_STATEMENT
 			: record->nesting_event_id != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE,
-			.timed = (record->used & PFS_RECORD_TIMED) != 0,.encoding = event->encoding,
+			.timed = (record->used & PFS_RECORD_UNTIMED) == 0,.encoding = event->encoding,
 			.user = event->user
 	};
 }

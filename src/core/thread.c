@@ -122,6 +122,7 @@ fold_objects(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 	uint64_t   *calls = pfs_pool_at(pfs_pool_of(arena), pfs_load(&thread->calls),
 									PFS_CALL_COUNTERS * sizeof(uint64_t));
 
+	pfs_answers_sum(arena, thread);
 	pfs_sum_journal(arena, thread, long_history);
 	pfs_transactions_sum(arena, thread);
 	if (long_history != NULL)

@@ -426,12 +426,15 @@ pfs_pg_usage_end(PfsStatement *statement)
 
 /* --- start and end of a query --- */
 
-/* Nothing if the value is 0.  Returns the next free place. */
+/* Nothing if the value is 0, a bit if it is 1.  Returns the next free place. */
 static inline uint32 *
 list_counter(uint32 *place, PfsPgTemplate *template, PfsCounter counter, uint32 value)
 {
-	if (pfs_likely(value == 0))
+	if (pfs_likely(value <= 1))
+	{
+		template->shared.used |= value != 0 ? pfs_one_bit(counter) : 0;
 		return place;
+	}
 	Assert((template->shared.used & PFS_USED_MASK) >> counter == 0);
 	Assert(place < template->shape + PFS_PG_SHAPE_COUNTERS);
 	template->shared.used |= 1u << counter;
@@ -439,13 +442,13 @@ list_counter(uint32 *place, PfsPgTemplate *template, PfsCounter counter, uint32 
 	return place + 1;
 }
 
-/* The counters that a shape sets, in the order of their bits: most plans set one or two. */
+/* The counters that a shape sets, in the order of their bits. */
 static void
 list_counters(const Shape *shape, PfsPgTemplate *template)
 {
 	uint32	   *place = template->shape;
 
-	StaticAssertStmt(PFS_COUNTER_NO_INDEX_USED < PFS_COUNTERS_KEPT, "records keep them");
+	StaticAssertStmt(PFS_COUNTER_SELECT_FULL_JOIN == PFS_ONES_FIRST + PFS_ONES - 1, "all have a bit that says 1");
 	place = list_counter(place, template, PFS_COUNTER_SELECT_RANGE, shape->first_is_range);
 	place = list_counter(place, template, PFS_COUNTER_SELECT_SCAN, shape->first_is_sequential);
 	place = list_counter(place, template, PFS_COUNTER_CREATED_TMP_TABLES, shape->temporary);

@@ -287,13 +287,13 @@ take_up(PfsStatement *statement)
 	statement->host_flags = 0;
 }
 
-/* Counters that the plan's shape tells; "used" is in the template. */
+/* Counters that the plan's shape tells, if they are more than 1; "used" is in the template. */
 static inline void
 store_shape(PfsStatementRecord *record, const PfsPgTemplate *template)
 {
 	const uint32 *value = template->shape;
 
-	for (uint32 used = template->shared.used & PFS_USED_MASK; used != 0; used &= used - 1)
+	for (uint32 used = template->shared.used & PFS_USED_MASK; pfs_unlikely(used != 0); used &= used - 1)
 		pfs_store(&record->counter[__builtin_ctz(used)], (uint64) *value++);
 }
 

@@ -99,7 +99,7 @@ take_place(const PlannedStmt *plan)
 static inline bool
 is_plain(const PfsTemplate *shared)
 {
-	return shared->digest != PFS_DIGEST_OTHERS && (shared->used & PFS_RECORD_TIMED) != 0;
+	return shared->digest != PFS_DIGEST_OTHERS && (shared->used & PFS_RECORD_UNTIMED) == 0;
 }
 
 void

@@ -31,7 +31,7 @@ typedef struct PfsPgTemplate
 	uint32		text_offset;	/* in the query's source, without white space */
 	bool		may_be_plain;	/* may its statements begin in the plain way, ever? */
 	struct PfsPgPlanGone *gone;
-	uint32		shape[PFS_PG_SHAPE_COUNTERS];	/* values of the used ones, in their order */
+	uint32		shape[PFS_PG_SHAPE_COUNTERS];	/* values above 1: of the used ones, in their order */
 	uint8		silent;			/* the class is off */
 	uint8		rows_are;		/* counters, a bit each */
 	uint8		sorts;

@@ -4,7 +4,7 @@
 #include "arena_fixture.h"
 #include "tap.h"
 
-#include "core/stat.h"
+#include "core/statement.h"
 
 static void
 test_timer_stat(void)
@@ -46,25 +46,68 @@ test_timer_merge(void)
 	ok(a.count == 3 && a.sum == 21 && a.max == 9 && pfs_timer_stat_min(&a) == 5, "merging");
 }
 
+/* A counter of which only a bit says that it is 1. */
+static void
+test_ones(void)
+{
+	uint64_t sum[PFS_COUNTERS] = {0};
+	uint64_t wrong = 0;
+	uint32_t bits = 0;
+	PfsStatementRecord record;
+	PfsStatement statement = {.record = &record};
+
+	memset(&record, 0xaa, sizeof(record));
+	for (int i = 0; i < PFS_COUNTERS; i++)
+	{
+		uint32_t bit = pfs_one_bit(i);
+
+		wrong += (bits & bit) != 0 || (bit & ~PFS_RECORD_ONES) != 0;
+		bits |= bit;
+		record.used = bit;
+		pfs_record_counters_add(sum, &record);
+		for (int other = 0; other < PFS_COUNTERS; other++)
+			wrong += pfs_record_counter(&record, other) != (bit != 0 && other == i);
+	}
+	is_u64(wrong, 0, "each says so of its own");
+	ok(bits == PFS_RECORD_ONES && pfs_one_bit(PFS_COUNTER_SELECT_RANGE) != 0 && pfs_one_bit(PFS_COUNTER_SORT_SCAN) != 0,
+	   "all bits serve");
+	for (int i = 0; i < PFS_COUNTERS; i++)
+		wrong += sum[i] != (pfs_one_bit(i) != 0);
+	is_u64(wrong, 0, "they are added");
+	record.used = PFS_RECORD_ONES;
+	pfs_statement_set(&statement, PFS_COUNTER_SELECT_SCAN, 5);
+	is_u64(pfs_record_counter(&record, PFS_COUNTER_SELECT_SCAN), 5, "a value takes the place of the bit");
+	pfs_statement_set(&statement, PFS_COUNTER_SORT_RANGE, 0);
+	is_u64(pfs_record_counter(&record, PFS_COUNTER_SORT_RANGE), 1, "0 sets nothing");
+	pfs_statement_count(&statement, PFS_COUNTER_SELECT_RANGE, 3);
+	is_u64(pfs_record_counter(&record, PFS_COUNTER_SELECT_RANGE), 4, "more is added to it");
+	pfs_statement_set(&statement, PFS_COUNTER_ROWS_SENT, 7);
+	pfs_record_counters_add(sum, &record);
+	ok(sum[PFS_COUNTER_SELECT_SCAN] == 6 && sum[PFS_COUNTER_SELECT_RANGE] == 5 && sum[PFS_COUNTER_SORT_RANGE] == 2 &&
+	   sum[PFS_COUNTER_ROWS_SENT] == 7, "and the sums have both");
+}
+
 static void
 test_statement_stat(void)
 {
 	PfsStatementStat stat = {0};
 	PfsStatementStat sum = {0};
 	PfsStatementStat shared = {0};
-	uint64_t counter[PFS_COUNTERS];
+	PfsStatementRecord record = {.used = 1u << PFS_COUNTER_ROWS_AFFECTED | 1u | PFS_RECORD_FAILED};
 
-	for (int i = 0; i < PFS_COUNTERS; i++)
-		counter[i] = 100 + (uint64_t) i;
-	pfs_counters_add(stat.counter, counter, 1u << PFS_COUNTER_ROWS_AFFECTED | 1u);
+	for (int i = 0; i < PFS_COUNTERS_KEPT; i++)
+		record.counter[i] = 100 + (uint64_t) i;
+	pfs_record_counters_add(stat.counter, &record);
 	is_u64(stat.counter[PFS_COUNTER_ROWS_AFFECTED], 100 + PFS_COUNTER_ROWS_AFFECTED, "a used counter");
 	is_u64(stat.counter[0], 100, "the first counter");
 	is_u64(stat.counter[PFS_COUNTER_ROWS_EXAMINED], 0, "an unused counter is not looked at");
-	pfs_counters_add(stat.counter, counter, (1u << PFS_COUNTERS) - 1);
-	is_u64(stat.counter[PFS_COUNTERS - 1], 100 + PFS_COUNTERS - 1, "the last counter");
+	record.used = PFS_USED_MASK;
+	pfs_record_counters_add(stat.counter, &record);
+	is_u64(stat.counter[PFS_COUNTERS_KEPT - 1], 100 + PFS_COUNTERS_KEPT - 1, "the last counter");
 	for (PfsTicks wait = 50; wait <= 70; wait += 10)
 		pfs_timer_stat_add(&stat.timer, wait);
-	pfs_counters_add(stat.counter, counter, 1u << PFS_COUNTERS);
+	record.used = 0xff000000;
+	pfs_record_counters_add(stat.counter, &record);
 	for (int i = 0; i < 3; i++)
 	{
 		pfs_statement_stat_merge(&sum, &stat);
@@ -125,6 +168,7 @@ main(void)
 {
 	test_timer_stat();
 	test_timer_merge();
+	test_ones();
 	test_statement_stat();
 	test_other_stats();
 	test_shared();
