@@ -27,14 +27,24 @@ typedef struct Sums
 	uint64_t	sample[PFS_UNSUMMED];	/* ... numbers of records whose texts may be samples */
 } Sums;
 
+/* The rest has no meaning yet. */
+static inline void
+begin_sums(Sums *sums, PfsArena *arena, PfsThread *thread, PfsLongClaims *memory)
+{
+	sums->arena = arena;
+	sums->thread = thread;
+	sums->memory = memory;
+	sums->samples = 0;
+}
+
 /* What a successor remembers. */
 static PfsDigestCell *const nothing_remembered[PFS_SUMS_HOT];
 
 #define UNUSUAL (PFS_RECORD_UNTIMED | PFS_RECORD_FAILED | PFS_RECORD_GLOBAL)
 
 /* An extreme, or news for the row's sample; number: 0 = its text is none. */
-static PFS_COLD void
-remark(Sums *sums, PfsDigestCell *cell, const PfsStatementRecord *record, uint64_t number)
+static inline void
+look_at(Sums *sums, PfsDigestCell *cell, const PfsStatementRecord *record, uint64_t number)
 {
 	if ((record->used & PFS_RECORD_UNTIMED) == 0)
 		pfs_timer_stat_extremes(&cell->stat.timer, record->wait);
@@ -45,6 +55,12 @@ remark(Sums *sums, PfsDigestCell *cell, const PfsStatementRecord *record, uint64
 		sums->sample[sums->samples++] = number;
 	}
 	pfs_store(&cell->remarkable, pfs_min(cell->stat.timer.max, cell->sample_wait));
+}
+
+static PFS_COLD void
+remark(Sums *sums, PfsDigestCell *cell, const PfsStatementRecord *record, uint64_t number)
+{
+	look_at(sums, cell, record, number);
 }
 
 static inline __attribute__((always_inline)) void
@@ -61,7 +77,9 @@ add_record(Sums *sums, PfsDigestCell *cell, const PfsStatementRecord *record, ui
 		pfs_add(&cell->stat.timer.sum, wait);
 		pfs_digest_count(sums->arena, sums->thread, cell, pfs_bucket_of_taken(wait));
 	}
-	if (pfs_unlikely(wait > cell->remarkable) || pfs_unlikely(!pfs_timer_stat_is_above(&cell->stat.timer, wait)) ||
+	if (!usual)
+		look_at(sums, cell, record, number);
+	else if (pfs_unlikely(wait > cell->remarkable) || pfs_unlikely(!pfs_timer_stat_is_above(&cell->stat.timer, wait)) ||
 		pfs_unlikely(end >= cell->sample_due))
 		remark(sums, cell, record, number);
 	pfs_record_counters_add(cell->stat.counter, record);
@@ -78,7 +96,7 @@ begin_record(PfsThread *thread, uint64_t number)
 }
 
 /* Adds one whose cell is not known, or that is out of the ordinary; number: 0 = it is not in the journal. */
-static void
+static inline __attribute__((always_inline)) void
 add_apart(Sums *sums, const PfsStatementRecord *record, uint64_t number)
 {
 	PfsDigestCell **place = sums->memory != NULL ? &sums->memory->cell[record->digest & (PFS_SUMS_HOT - 1)] : NULL;
@@ -174,8 +192,9 @@ void
 pfs_sum_record(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *record,
 			   PfsLongClaims *long_history)
 {
-	Sums		sums = {.arena = arena,.thread = thread,.memory = long_history};
+	Sums		sums;
 
+	begin_sums(&sums, arena, thread, long_history);
 	pfs_sum_older(arena, thread, record->epoch, long_history);
 	add_apart(&sums, record, 0);
 }
@@ -193,12 +212,9 @@ pfs_sum_journal(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 		return;
 	if (pfs_unlikely(pfs_load(&thread->summed) / PFS_ANSWERS_REST != ended / PFS_ANSWERS_REST))
 		pfs_answers_sum(arena, thread);
-	sums.arena = arena;
-	sums.thread = thread;
-	sums.memory = long_history;
+	begin_sums(&sums, arena, thread, long_history);
 	sums.ended = ended;
 	sums.unusual = unusual;
-	sums.samples = 0;
 	number = pfs_max(number, ended - pfs_min(ended, (uint64_t) arena->journal_ring));	/* damaged */
 	while (number < ended)
 	{
