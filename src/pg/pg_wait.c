@@ -78,7 +78,7 @@ PFS_HOT_LINE(waiting) PFS_ALIGNED PfsPgWaiting pfs_pg_waiting = {.idle_begins = 
  * Sends and receives on the client's socket that do not wait are most of all calls, and so is the wait for his next
  * command.  What they need is known after the first one, until a switch changes.
  */
-static PFS_HOT_DATA PfsSocketKnown client = {.fd = NO_CLIENT};
+static PFS_HOT_DATA PfsSocketKnown client = {.fd = NO_CLIENT,.counted_fd = NO_CLIENT};
 
 /* What begin has found out, for end. */
 typedef enum Meaning
@@ -446,21 +446,24 @@ begin_other(PfsCall *call)
 static void
 forget_client(void)
 {
-	client.fd = NO_CLIENT;
-	client.idle = NULL;
+	client.fd = client.counted_fd = NO_CLIENT;
+	client.idle = false;
 }
 
 /* The call is over that was recorded as one on the client's socket. */
 static pg_noinline void
 learn_client(const PfsCall *call)
 {
+	bool		known;
+
 	if (MyProcPort == NULL || call->fd != MyProcPort->sock || pfs_pg_fd(call->fd, false)->kind != PFS_PG_FD_CLIENT ||
 		call_wait.wait != PFS_PG_WAIT_CLIENT_SOCKET || calls.counted == NULL)
 		return;
-	if (client.fd == call->fd && pfs_wait_is_known(&pfs_session, &client))
+	if ((client.fd == call->fd || client.counted_fd == call->fd) && pfs_wait_is_known(&pfs_session, &client))
 		return;
-	client.fd = pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, call_wait.object.instance, &client)
-		? call->fd : NO_CLIENT;
+	known = pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, call_wait.object.instance, &client);
+	client.fd = known && client.shown ? call->fd : NO_CLIENT;
+	client.counted_fd = known && !client.shown ? call->fd : NO_CLIENT;
 }
 
 bool		pfs_pg_wait_is_told = false;
@@ -712,7 +715,7 @@ take_up(void)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* A statement's call, or a switch has changed meanwhile. */
+/* A switch has changed meanwhile. */
 static PFS_COLD void
 end_client_otherwise(PfsIoPart io, PfsSocketCall call, int64_t result)
 {
@@ -724,55 +727,81 @@ end_client_otherwise(PfsIoPart io, PfsSocketCall call, int64_t result)
 
 /* Idle time, in which this was the last call, which has ended simply, is over. */
 static pg_attribute_always_inline bool
-end_idle(PfsTicks now)
+end_idle(PfsSession *session, PfsTicks now)
 {
-	if (pfs_unlikely(!calls.idle.open || client.idle == NULL || !pfs_pg_is_idle() ||
-					 !pfs_wait_end_idle(&pfs_session, &calls.idle.wait, &client, calls.idle.last)))
+	if (pfs_unlikely(!calls.idle.open || !client.idle || !pfs_pg_is_idle() ||
+					 !pfs_wait_end_idle(session, &calls.idle.wait, &client, calls.idle.last)))
 		return false;
 	calls.idle.open = false;
 	pfs_pg_command.waits = false;
-	begin_command_at(&pfs_session, now);
+	begin_command_at(session, now);
 	return true;
 }
 
 typedef ssize_t (*ClientCall) (int fd, void *data, size_t size, int flags);
 
-/* In the general way. */
-static PFS_COLD ssize_t
-client_call_otherwise(int fd, void *data, size_t size, int flags, PfsCallNumber number)
+/* Calls make no rows: they are counted when they end. */
+static PFS_HOT pg_noinline ssize_t
+client_call_counted(int fd, void *data, size_t size, int flags, PfsCallNumber number, PfsIoPart io)
 {
+	PfsSession *session = pfs_pg_session();
+	PfsTicks	start;
+	ssize_t		result;
+
+	take_up();
+	pfs_add(&calls.counted[number], 1);
+	start = pfs_now_near();
+	result = ((ClientCall) pfs_call_real[number]) (fd, data, size, flags);
+	if (pfs_unlikely(!pfs_wait_count_socket(session, &client, io, start, result, pfs_now_near())))
+		end_client_otherwise(io, (PfsSocketCall) {.start = start}, result);
+	pfs_pg_waiting.call = NULL;
+	if (io == PFS_IO_READ && result > 0)
+		received();
+	return result;
+}
+
+/* A call without a row, or one in the general way. */
+static pg_noinline ssize_t
+client_call_otherwise(int fd, void *data, size_t size, int flags, PfsCallNumber number, PfsIoPart io)
+{
+	if (fd == client.counted_fd && *calls.event == 0 && !hinders() && pfs_wait_is_simple(&pfs_session, &client))
+		return client_call_counted(fd, data, size, flags, number, io);
 	return ((ClientCall) pfs_call_observed[number]) (fd, data, size, flags);
 }
 
 /*
- * A call on the client's socket, in the short way if it is simple.  Receiving and sending are one function: code that
- * runs with each command.  Data that has come is the next command, most often.
+ * A call on the client's socket that is a row, in the short way if it is simple.  Receiving and sending are one function:
+ * code that runs with each command.  Data that has come is the next command, most often.
  */
 static PFS_HOT pg_noinline ssize_t
 client_call(int fd, void *data, size_t size, int flags, PfsCallNumber number, PfsIoPart io)
 {
+	PfsSession *session = pfs_pg_session();
 	PfsSocketCall call;
 	ssize_t		result;
 	PfsTicks	now;
 	bool		simple;
 
 	if (pfs_unlikely(fd != client.fd || *calls.event != 0 || hinders()))
-		return client_call_otherwise(fd, data, size, flags, number);
+		return client_call_otherwise(fd, data, size, flags, number, io);
 	take_up();
-	if (pfs_unlikely(!pfs_wait_begin_socket(&pfs_session, &client, io, &call)))
+	if (pfs_unlikely(!pfs_wait_begin_socket(session, &client, io, &call)))
 	{
 		pfs_pg_waiting.call = NULL;
-		return client_call_otherwise(fd, data, size, flags, number);
+		return client_call_otherwise(fd, data, size, flags, number, io);
 	}
 	pfs_add(&calls.counted[number], 1);
 	result = ((ClientCall) pfs_call_real[number]) (fd, data, size, flags);
 	now = pfs_now_near();
-	simple = pfs_wait_end_socket(&pfs_session, &client, io, &call, result, now);
+	simple = pfs_wait_end_socket(session, &client, io, &call, result, now);
 	if (pfs_unlikely(!simple))
 		end_client_otherwise(io, call, result);
-	pfs_pg_waiting.call = NULL;
-	if (io == PFS_IO_READ && result > 0 && !(pfs_likely(simple) && end_idle(now)))
+	if (io == PFS_IO_READ && result > 0 && !(pfs_likely(simple) && end_idle(session, now)))
+	{
+		pfs_pg_waiting.call = NULL;
 		received();
+	}
+	pfs_pg_waiting.call = NULL;
 	return result;
 }
 
@@ -794,20 +823,24 @@ client_send(int fd, void *from, size_t size, int flags)
 static PFS_HOT int
 client_wait(int set, struct epoll_event *events, int room, int timeout)
 {
+	PfsSession *session = pfs_pg_session();
+	LongWait   *idle = &calls.idle;
 	int			result;
 
-	if (pfs_unlikely(client.idle == NULL || *calls.event != WAIT_EVENT_CLIENT_READ ||
-					 !pfs_pg_is_idle() || hinders() || !pfs_wait_is_simple(&pfs_session, &client)))
+	if (pfs_unlikely(!client.idle || *calls.event != WAIT_EVENT_CLIENT_READ ||
+					 !pfs_pg_is_idle() || hinders() || !pfs_wait_is_at_rest(session) ||
+					 !pfs_wait_is_simple(session, &client)))
 		return CALL(pfs_call_observed, epoll_wait) (set, events, room, timeout);
 	take_up();
 	pfs_add(&calls.counted[PFS_CALL_epoll_wait], 1);
-	if (!calls.idle.open)		/* else it is another call of the same idle time */
+	if (!idle->open)			/* else it is another call of the same idle time */
 	{
-		pfs_wait_begin_idle(&pfs_session, &calls.idle.wait, &client);
-		calls.idle.open = true;
+		pfs_wait_begin_idle(session, &idle->wait, &client);
+		idle->open = true;
 	}
 	result = CALL(pfs_call_real, epoll_wait) (set, events, room, timeout);
-	touch_long(&calls.idle);
+	if (pfs_likely(idle->wait.start != 0))
+		idle->last = pfs_now_near();
 	pfs_pg_waiting.call = NULL;
 	return result;
 }

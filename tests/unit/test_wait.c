@@ -653,8 +653,11 @@ test_known_socket(void)
 	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known), "all after it");
 	for (int i = 0; i < 2; i++)		/* a statement's, and one at rest */
 	{
-		p.session->phase = i == 0 ? PFS_PHASE_COMMAND : PFS_PHASE_REST;
-		is_u64(pfs_wait_ends_simply(p.session, &known), (uint64_t) i, "what may be a statement's ends in the general way");
+		if (i == 0)
+			p.session->phase = PFS_PHASE_COMMAND;
+		else
+			pfs_session_rest(p.session);
+		is_u64(pfs_wait_is_at_rest(p.session), (uint64_t) i, "what may be a statement's is charged");
 		read_socket(p, &known, 5, false);
 		is_u64(p.session->waits.used, 1, "the next statement's is what was in the command");
 		is_u64(p.session->waits.stat[0].count, 2, "and nothing else");
@@ -687,7 +690,7 @@ rest(Place p, PfsSocketKnown *known, bool quick)
 {
 	PfsWait idle = {.wait = FIXTURE_WAIT_IDLE, .kind = PFS_WAIT_IDLE, .operation = PFS_OPERATION_IDLE};
 	PfsWait call = {.wait = FIXTURE_WAIT_SOCKET, .operation = PFS_OPERATION_RECV};
-	PfsSocketCall short_call;
+	PfsSocketCall short_call = {0};
 
 	idle.object.type = call.object.type = PFS_WAIT_OBJECT_SOCKET;
 	idle.object.instance = call.object.instance = 99;
@@ -735,7 +738,7 @@ test_short_way(void)
 	rest(p, NULL, false);
 	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known), "the socket is known");
 	pfs_wait_know_idle(p.session, FIXTURE_WAIT_IDLE, &known);
-	ok(known.idle != NULL && pfs_wait_is_simple(p.session, &known), "idle time is known");
+	ok(known.idle && pfs_wait_is_simple(p.session, &known), "idle time is known");
 	rest(p, &known, true);
 	rows = rows_of(p.arena, HISTORY);
 	is_u64((uint64_t) rows->count, 6, "three waits each");
