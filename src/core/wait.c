@@ -228,7 +228,7 @@ pfs_wait_charge_call(PfsSession *session, const PfsSocketKnown *known, PfsTicks 
 
 void
 pfs_wait_end_socket_otherwise(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, PfsSocketCall call,
-							  int64_t bytes)
+							  int64_t bytes, PfsTicks end)
 {
 	PfsThread  *thread = session->thread;
 	PfsWait		wait = {.start = call.start,.event_id = call.event_id,.wait = known->wait,
@@ -239,7 +239,7 @@ pfs_wait_end_socket_otherwise(PfsSession *session, const PfsSocketKnown *known, 
 		wait.level = session->wait_rows.level_at_head = (uint8_t) (pfs_load(&thread->wait_depth) + 1);
 		pfs_store(&thread->wait_depth, wait.level);
 	}
-	pfs_wait_end(session, &wait, 0, bytes);
+	pfs_wait_end(session, &wait, end, bytes);
 }
 
 PFS_HOT void

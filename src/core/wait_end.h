@@ -158,14 +158,16 @@ typedef struct PfsSocketKnown
 	PFS_ALIGNED uint64_t changes;	/* 0 = nothing is known */
 	uint64_t	object;			/* the socket's, as rows show it */
 	uint64_t	what[2];		/* of rows, by PfsIoPart, see pfs_wait_row_what */
-	uint64_t	idle_what;		/* of rows of idle time */
+	PfsCallSums *sums;			/* where they count */
 	uint32_t	wait;
 	int			fd;				/* the host's: of calls with rows ... */
 	int			counted_fd;		/* ... or of those that only count; else it is none */
-	PfsCallSums *sums;			/* where they count */
 	bool		idle;			/* idle time has rows, too */
 	bool		shown;			/* calls have rows */
+	uint64_t	idle_what;		/* of rows of idle time */
 } PfsSocketKnown;
+
+_Static_assert(sizeof(PfsSocketKnown) == PFS_CACHE_LINE, "one line");
 
 /* A call under way. */
 typedef struct PfsSocketCall
@@ -173,7 +175,6 @@ typedef struct PfsSocketCall
 	PfsWaitRecord *record;		/* its row ... */
 	uint64_t	event_id;		/* ... with this number */
 	PfsTicks	start;
-	bool		at_rest;		/* no statement is charged */
 } PfsSocketCall;
 
 /* False: it is not known, or not timed, or its rows do not stay. */
@@ -184,7 +185,7 @@ extern void pfs_wait_know_idle(PfsSession *session, uint32_t wait, PfsSocketKnow
 
 /* What has begun in the short way ends in the general one. */
 extern void pfs_wait_end_socket_otherwise(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io,
-										  PfsSocketCall call, int64_t bytes);
+										  PfsSocketCall call, int64_t bytes, PfsTicks end);
 
 /* A call of a statement, or of one to come. */
 extern void pfs_wait_charge_call(PfsSession *session, const PfsSocketKnown *known, PfsTicks start, PfsTicks end);
@@ -222,24 +223,22 @@ pfs_wait_nesting_at_rest(const PfsSession *session)
 	return (PfsWaitNesting) {transaction, transaction != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE};
 }
 
-/* A call with a row begins.  False: it is not so simple, nothing was done. */
+/* A call with a row begins.  False: it is not so simple, or not as far from all statements as is said; nothing was done. */
 static inline __attribute__((always_inline)) bool
-pfs_wait_begin_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, PfsSocketCall *call)
+pfs_wait_begin_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, bool at_rest, PfsSocketCall *call)
 {
 	PfsThread  *thread = session->thread;
 	const PfsWaitRows *rows = &session->wait_rows;
-	uint32_t	head = rows->head,
-				depth = pfs_load(&thread->wait_depth);
+	uint32_t	head = rows->head;
 	PfsWaitNesting nesting;
 
-	call->at_rest = pfs_wait_is_at_rest(session);
-	if (pfs_unlikely(!pfs_wait_is_known(session, known) || rows->level_at_head != 0 || depth > 1 ||
-					 (!call->at_rest && session->busy)))
+	if (pfs_unlikely(!(at_rest ? pfs_wait_is_at_rest(session) : !session->busy) || !pfs_wait_is_known(session, known) ||
+					 rows->level_at_head != 0 || pfs_load(&thread->wait_depth) > 1))
 		return false;
 	call->record = &rows->slots[head].record;
-	if (depth != 0)
+	if (pfs_load(&thread->wait_depth) != 0)
 		nesting = (PfsWaitNesting) {rows->slots[rows->ring].record.event_id, PFS_NESTING_WAIT};
-	else if (pfs_likely(call->at_rest))
+	else if (at_rest)
 		nesting = pfs_wait_nesting_at_rest(session);
 	else
 		nesting = pfs_wait_row_nesting_busy(session);
@@ -278,10 +277,10 @@ pfs_wait_row_leave(PfsSession *session, PfsThread *thread)
 		pfs_wait_row_turn_alone(session);
 }
 
-/* The call is over, at this tick.  False: it does not end simply, nothing was done. */
+/* The call is over, at this tick, as far from statements as it began.  False: it does not end simply, nothing was done. */
 static inline __attribute__((always_inline)) bool
-pfs_wait_end_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, const PfsSocketCall *call,
-					int64_t bytes, PfsTicks end)
+pfs_wait_end_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, bool at_rest,
+					const PfsSocketCall *call, int64_t bytes, PfsTicks end)
 {
 	PfsThread  *thread = session->thread;
 	PfsWaitRecord *record = call->record;
@@ -289,7 +288,7 @@ pfs_wait_end_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart 
 	/* whoever moves the head, in a signal handler, has first written there */
 	if (pfs_unlikely(!pfs_wait_is_known(session, known) || record->event_id != call->event_id))
 		return false;
-	if (pfs_unlikely(!call->at_rest))
+	if (!at_rest)
 		pfs_wait_charge_call(session, known, call->start, end);
 	pfs_call_add(known->sums, io, pfs_likely(end > call->start) ? end - call->start : 1, bytes);
 	pfs_store(&record->end, end);

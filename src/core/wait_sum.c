@@ -4,6 +4,7 @@
  */
 #include "core/wait_sum.h"
 
+#include "core/patience.h"
 #include "core/rollup.h"
 
 /* The thread's cell of an event name, at this epoch; NULL: there is none, or it has moved on. */
@@ -85,7 +86,7 @@ pfs_calls_sum(PfsArena *arena, PfsThread *thread)
 static bool
 copy_sums(const PfsCallSums *sums, PfsCallSums *copy)
 {
-	for (int tries = 0; tries < PFS_READ_RETRIES; tries++)
+	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&sums->seq);
 

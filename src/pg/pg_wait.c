@@ -78,6 +78,15 @@ PFS_HOT_LINE(waiting) PFS_ALIGNED PfsPgWaiting pfs_pg_waiting = {.idle_begins = 
  * Sends and receives on the client's socket that do not wait are most of all calls, and so is the wait for his next
  * command.  What they need is known after the first one, until a switch changes.
  */
+typedef ssize_t (*ClientCall) (int fd, void *data, size_t size, int flags);
+
+/* What such a call is, by PfsIoPart: while it is known. */
+static PFS_HOT_DATA struct
+{
+	ClientCall	real;
+	uint64_t   *counted;
+}			client_calls[2];
+
 static PFS_HOT_DATA PfsSocketKnown client = {.fd = NO_CLIENT,.counted_fd = NO_CLIENT};
 
 /* What begin has found out, for end. */
@@ -461,6 +470,10 @@ learn_client(const PfsCall *call)
 		return;
 	if ((client.fd == call->fd || client.counted_fd == call->fd) && pfs_wait_is_known(&pfs_session, &client))
 		return;
+	client_calls[PFS_IO_READ].real = (ClientCall) pfs_call_real[PFS_CALL_recv];
+	client_calls[PFS_IO_READ].counted = &calls.counted[PFS_CALL_recv];
+	client_calls[PFS_IO_WRITE].real = (ClientCall) pfs_call_real[PFS_CALL_send];
+	client_calls[PFS_IO_WRITE].counted = &calls.counted[PFS_CALL_send];
 	known = pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, call_wait.object.instance, &client);
 	client.fd = known && client.shown ? call->fd : NO_CLIENT;
 	client.counted_fd = known && !client.shown ? call->fd : NO_CLIENT;
@@ -717,11 +730,11 @@ take_up(void)
 
 /* A switch has changed meanwhile. */
 static PFS_COLD void
-end_client_otherwise(PfsIoPart io, PfsSocketCall call, int64_t result)
+end_client_otherwise(PfsIoPart io, PfsSocketCall call, int64_t result, PfsTicks now)
 {
 	int			saved = errno;
 
-	pfs_wait_end_socket_otherwise(&pfs_session, &client, io, call, result);
+	pfs_wait_end_socket_otherwise(&pfs_session, &client, io, call, result, now);
 	errno = saved;
 }
 
@@ -738,43 +751,45 @@ end_idle(PfsSession *session, PfsTicks now)
 	return true;
 }
 
-typedef ssize_t (*ClientCall) (int fd, void *data, size_t size, int flags);
+static pg_attribute_always_inline PfsCallNumber
+number_of(PfsIoPart io)
+{
+	return io == PFS_IO_READ ? PFS_CALL_recv : PFS_CALL_send;
+}
+
+static pg_attribute_always_inline ssize_t
+call_counted(int fd, void *data, size_t size, int flags, PfsIoPart io)
+{
+	pfs_add(client_calls[io].counted, 1);
+	return client_calls[io].real(fd, data, size, flags);
+}
 
 /* Calls make no rows: they are counted when they end. */
 static PFS_HOT pg_noinline ssize_t
-client_call_counted(int fd, void *data, size_t size, int flags, PfsCallNumber number, PfsIoPart io)
+client_call_counted(int fd, void *data, size_t size, int flags, PfsIoPart io)
 {
 	PfsSession *session = pfs_pg_session();
-	PfsTicks	start;
+	PfsTicks	start,
+				now;
 	ssize_t		result;
 
 	take_up();
-	pfs_add(&calls.counted[number], 1);
 	start = pfs_now_near();
-	result = ((ClientCall) pfs_call_real[number]) (fd, data, size, flags);
-	if (pfs_unlikely(!pfs_wait_count_socket(session, &client, io, start, result, pfs_now_near())))
-		end_client_otherwise(io, (PfsSocketCall) {.start = start}, result);
+	result = call_counted(fd, data, size, flags, io);
+	now = pfs_now_near();
+	if (pfs_unlikely(!pfs_wait_count_socket(session, &client, io, start, result, now)))
+		end_client_otherwise(io, (PfsSocketCall) {.start = start}, result, now);
 	pfs_pg_waiting.call = NULL;
 	if (io == PFS_IO_READ && result > 0)
 		received();
 	return result;
 }
 
-/* A call without a row, or one in the general way. */
-static pg_noinline ssize_t
-client_call_otherwise(int fd, void *data, size_t size, int flags, PfsCallNumber number, PfsIoPart io)
-{
-	if (fd == client.counted_fd && *calls.event == 0 && !hinders() && pfs_wait_is_simple(&pfs_session, &client))
-		return client_call_counted(fd, data, size, flags, number, io);
-	return ((ClientCall) pfs_call_observed[number]) (fd, data, size, flags);
-}
+static ssize_t client_call_otherwise(int fd, void *data, size_t size, int flags, PfsIoPart io);
 
-/*
- * A call on the client's socket that is a row, in the short way if it is simple.  Receiving and sending are one function:
- * code that runs with each command.  Data that has come is the next command, most often.
- */
-static PFS_HOT pg_noinline ssize_t
-client_call(int fd, void *data, size_t size, int flags, PfsCallNumber number, PfsIoPart io)
+/* A call on the client's socket that is a row, in the short way if it is simple.  Data that has come is the next command, most often. */
+static pg_attribute_always_inline ssize_t
+call_with_row(int fd, void *data, size_t size, int flags, PfsIoPart io, bool at_rest)
 {
 	PfsSession *session = pfs_pg_session();
 	PfsSocketCall call;
@@ -783,19 +798,19 @@ client_call(int fd, void *data, size_t size, int flags, PfsCallNumber number, Pf
 	bool		simple;
 
 	if (pfs_unlikely(fd != client.fd || *calls.event != 0 || hinders()))
-		return client_call_otherwise(fd, data, size, flags, number, io);
+		return client_call_otherwise(fd, data, size, flags, io);
 	take_up();
-	if (pfs_unlikely(!pfs_wait_begin_socket(session, &client, io, &call)))
+	if (pfs_unlikely(!pfs_wait_begin_socket(session, &client, io, at_rest, &call)))
 	{
 		pfs_pg_waiting.call = NULL;
-		return client_call_otherwise(fd, data, size, flags, number, io);
+		return at_rest ? client_call_otherwise(fd, data, size, flags, io)
+			: ((ClientCall) pfs_call_observed[number_of(io)]) (fd, data, size, flags);
 	}
-	pfs_add(&calls.counted[number], 1);
-	result = ((ClientCall) pfs_call_real[number]) (fd, data, size, flags);
+	result = call_counted(fd, data, size, flags, io);
 	now = pfs_now_near();
-	simple = pfs_wait_end_socket(session, &client, io, &call, result, now);
+	simple = pfs_wait_end_socket(session, &client, io, at_rest, &call, result, now);
 	if (pfs_unlikely(!simple))
-		end_client_otherwise(io, call, result);
+		end_client_otherwise(io, call, result, now);
 	if (io == PFS_IO_READ && result > 0 && !(pfs_likely(simple) && end_idle(session, now)))
 	{
 		pfs_pg_waiting.call = NULL;
@@ -805,16 +820,40 @@ client_call(int fd, void *data, size_t size, int flags, PfsCallNumber number, Pf
 	return result;
 }
 
+/* One of a statement, or in a command. */
+static pg_noinline ssize_t
+client_call_charged(int fd, void *data, size_t size, int flags, PfsIoPart io)
+{
+	return call_with_row(fd, data, size, flags, io, false);
+}
+
+static pg_noinline ssize_t
+client_call_otherwise(int fd, void *data, size_t size, int flags, PfsIoPart io)
+{
+	/* one that is known, and so of a process with a thread */
+	if ((fd == client.fd || fd == client.counted_fd) && *calls.event == 0 && !hinders() &&
+		pfs_wait_is_simple(&pfs_session, &client))
+		return (client.shown ? client_call_charged : client_call_counted) (fd, data, size, flags, io);
+	return ((ClientCall) pfs_call_observed[number_of(io)]) (fd, data, size, flags);
+}
+
+/* Receiving and sending are one function: code that runs with each command. */
+static PFS_HOT pg_noinline ssize_t
+client_call(int fd, void *data, size_t size, int flags, PfsIoPart io)
+{
+	return call_with_row(fd, data, size, flags, io, true);
+}
+
 static PFS_HOT ssize_t
 client_recv(int fd, void *to, size_t size, int flags)
 {
-	return client_call(fd, to, size, flags, PFS_CALL_recv, PFS_IO_READ);
+	return client_call(fd, to, size, flags, PFS_IO_READ);
 }
 
 static PFS_HOT ssize_t
 client_send(int fd, void *from, size_t size, int flags)
 {
-	return client_call(fd, from, size, flags, PFS_CALL_send, PFS_IO_WRITE);
+	return client_call(fd, from, size, flags, PFS_IO_WRITE);
 }
 
 #define CALL(of, symbol) ((__typeof__(&symbol)) of[PFS_CALL_##symbol])
