@@ -207,12 +207,15 @@ pfs_wait_is_at_rest(const PfsSession *session)
 	return session->stands == expected && session->running == NULL && session->top == NULL;
 }
 
-/* May the short way begin?  At most one wait is around, which is not where the next row is written. */
-static inline bool
-pfs_wait_is_simple(const PfsSession *session, const PfsSocketKnown *known)
+/*
+ * May the short way begin, at rest or elsewhere, as the caller says?  At most one wait is around, which is not where the
+ * next row is written.
+ */
+static inline __attribute__((always_inline)) bool
+pfs_wait_may_begin(const PfsSession *session, const PfsSocketKnown *known, bool at_rest)
 {
-	return pfs_wait_is_known(session, known) && !session->busy && session->wait_rows.level_at_head == 0 &&
-		pfs_load(&session->thread->wait_depth) <= 1;
+	return (at_rest ? pfs_wait_is_at_rest(session) : !session->busy) && pfs_wait_is_known(session, known) &&
+		session->wait_rows.level_at_head == 0 && pfs_load(&session->thread->wait_depth) <= 1;
 }
 
 static inline PfsWaitNesting
@@ -232,17 +235,16 @@ pfs_wait_begin_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPar
 	uint32_t	head = rows->head;
 	PfsWaitNesting nesting;
 
-	if (pfs_unlikely(!(at_rest ? pfs_wait_is_at_rest(session) : !session->busy) || !pfs_wait_is_known(session, known) ||
-					 rows->level_at_head != 0 || pfs_load(&thread->wait_depth) > 1))
+	if (pfs_unlikely(!pfs_wait_may_begin(session, known, at_rest)))
 		return false;
 	call->record = &rows->slots[head].record;
+	call->start = pfs_now_near();
 	if (pfs_load(&thread->wait_depth) != 0)
 		nesting = (PfsWaitNesting) {rows->slots[rows->ring].record.event_id, PFS_NESTING_WAIT};
 	else if (at_rest)
 		nesting = pfs_wait_nesting_at_rest(session);
 	else
 		nesting = pfs_wait_row_nesting_busy(session);
-	call->start = pfs_now_near();
 	call->event_id = pfs_wait_row_start(thread, call->record, known->what[io], known->object, nesting, call->start);
 	pfs_store(&thread->wait_shown, head);
 	return true;

@@ -42,11 +42,18 @@ typedef struct LongWait
 /* Owner: this process. */
 static const uint32_t no_event = 0;
 
+typedef ssize_t (*ClientCall) (int fd, void *data, size_t size, int flags);
+
 /* What is looked at with each call on the client's socket that is observed: one line of memory, by most. */
 static PFS_HOT_DATA struct
 {
 	PFS_ALIGNED uint64_t *counted;		/* its thread's counters of calls, NULL until there is room for them */
 	const volatile uint32_t *event;	/* while it has a thread: where the server stores the code of what it waits for */
+	struct
+	{
+		ClientCall	real;
+		uint64_t   *counted;
+	}			client[2];		/* calls on the client's socket, by PfsIoPart: while it is known */
 	LongWait	idle;
 }			calls = {
 	.event = &no_event,
@@ -78,15 +85,6 @@ PFS_HOT_LINE(waiting) PFS_ALIGNED PfsPgWaiting pfs_pg_waiting = {.idle_begins = 
  * Sends and receives on the client's socket that do not wait are most of all calls, and so is the wait for his next
  * command.  What they need is known after the first one, until a switch changes.
  */
-typedef ssize_t (*ClientCall) (int fd, void *data, size_t size, int flags);
-
-/* What such a call is, by PfsIoPart: while it is known. */
-static PFS_HOT_DATA struct
-{
-	ClientCall	real;
-	uint64_t   *counted;
-}			client_calls[2];
-
 static PFS_HOT_DATA PfsSocketKnown client = {.fd = NO_CLIENT,.counted_fd = NO_CLIENT};
 
 /* What begin has found out, for end. */
@@ -470,10 +468,10 @@ learn_client(const PfsCall *call)
 		return;
 	if ((client.fd == call->fd || client.counted_fd == call->fd) && pfs_wait_is_known(&pfs_session, &client))
 		return;
-	client_calls[PFS_IO_READ].real = (ClientCall) pfs_call_real[PFS_CALL_recv];
-	client_calls[PFS_IO_READ].counted = &calls.counted[PFS_CALL_recv];
-	client_calls[PFS_IO_WRITE].real = (ClientCall) pfs_call_real[PFS_CALL_send];
-	client_calls[PFS_IO_WRITE].counted = &calls.counted[PFS_CALL_send];
+	calls.client[PFS_IO_READ].real = (ClientCall) pfs_call_real[PFS_CALL_recv];
+	calls.client[PFS_IO_READ].counted = &calls.counted[PFS_CALL_recv];
+	calls.client[PFS_IO_WRITE].real = (ClientCall) pfs_call_real[PFS_CALL_send];
+	calls.client[PFS_IO_WRITE].counted = &calls.counted[PFS_CALL_send];
 	known = pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, call_wait.object.instance, &client);
 	client.fd = known && client.shown ? call->fd : NO_CLIENT;
 	client.counted_fd = known && !client.shown ? call->fd : NO_CLIENT;
@@ -760,8 +758,8 @@ number_of(PfsIoPart io)
 static pg_attribute_always_inline ssize_t
 call_counted(int fd, void *data, size_t size, int flags, PfsIoPart io)
 {
-	pfs_add(client_calls[io].counted, 1);
-	return client_calls[io].real(fd, data, size, flags);
+	pfs_add(calls.client[io].counted, 1);
+	return calls.client[io].real(fd, data, size, flags);
 }
 
 /* Calls make no rows: they are counted when they end. */
@@ -832,7 +830,7 @@ client_call_otherwise(int fd, void *data, size_t size, int flags, PfsIoPart io)
 {
 	/* one that is known, and so of a process with a thread */
 	if ((fd == client.fd || fd == client.counted_fd) && *calls.event == 0 && !hinders() &&
-		pfs_wait_is_simple(&pfs_session, &client))
+		pfs_wait_may_begin(&pfs_session, &client, false))
 		return (client.shown ? client_call_charged : client_call_counted) (fd, data, size, flags, io);
 	return ((ClientCall) pfs_call_observed[number_of(io)]) (fd, data, size, flags);
 }
@@ -867,8 +865,7 @@ client_wait(int set, struct epoll_event *events, int room, int timeout)
 	int			result;
 
 	if (pfs_unlikely(!client.idle || *calls.event != WAIT_EVENT_CLIENT_READ ||
-					 !pfs_pg_is_idle() || hinders() || !pfs_wait_is_at_rest(session) ||
-					 !pfs_wait_is_simple(session, &client)))
+					 !pfs_pg_is_idle() || hinders() || !pfs_wait_may_begin(session, &client, true)))
 		return CALL(pfs_call_observed, epoll_wait) (set, events, room, timeout);
 	take_up();
 	pfs_add(&calls.counted[PFS_CALL_epoll_wait], 1);

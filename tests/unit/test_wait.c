@@ -675,7 +675,7 @@ test_known_socket(void)
 	is_u64(table_sum(p.arena, "socket_summary_by_instance", "sum_number_of_bytes_read"), 3, "from nothing");
 	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known) &&
 	   known.changes == p.arena->changes, "and known again");
-	ok(pfs_wait_is_simple(p.session, &known), "and simple");
+	ok(pfs_wait_may_begin(p.session, &known, false), "and simple");
 	read_socket(p, &known, 4, true);
 	is_u64(table_sum(p.arena, "socket_summary_by_instance", "sum_number_of_bytes_read"), 4,
 		   "of a call that TRUNCATE comes into, all counts after it");
@@ -739,7 +739,7 @@ test_short_way(void)
 	rest(p, NULL, false);
 	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known), "the socket is known");
 	pfs_wait_know_idle(p.session, FIXTURE_WAIT_IDLE, &known);
-	ok(known.idle && pfs_wait_is_simple(p.session, &known), "idle time is known");
+	ok(known.idle && pfs_wait_may_begin(p.session, &known, false), "idle time is known");
 	rest(p, &known, true);
 	rows = rows_of(p.arena, HISTORY);
 	is_u64((uint64_t) rows->count, 6, "three waits each");
