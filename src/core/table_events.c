@@ -700,27 +700,41 @@ emit_wait(PfsScan *scan, PfsWaitEvent *event)
 	scan->emit(scan, parts);
 }
 
+/* False: it changed meanwhile, maybe outside of the thread's sequence, see wait_row.h. */
+static bool
+copy_wait(PfsWaitRecord *to, const PfsWaitRecord *from)
+{
+	uint64_t	event_id = pfs_load_acquire(&from->event_id),
+				end_event_id = pfs_load_acquire(&from->end_event_id);
+
+	pfs_copy_words(to, from, sizeof(*to));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return to->event_id == event_id && pfs_load(&from->event_id) == event_id &&
+		to->end_event_id == end_event_id && pfs_load(&from->end_event_id) == end_event_id;
+}
+
 /* Copies the innermost wait, or the last one (age 0), or one of the history (1 = the newest). */
 static bool
 read_wait(PfsArena *arena, PfsThread *thread, uint32_t age, PfsWaitEvent *to)
 {
 	uint32_t	ring = pfs_thread_wait_ring(&arena->sizes);
-	PfsWaitRecord record;
+	PfsWaitRecord record = {0};
 
 	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
-		uint64_t	ended = pfs_load(&thread->waits_ended);
+		uint64_t	ended = pfs_load_acquire(&thread->waits_ended);
 		uint64_t	thread_id = pfs_load(&thread->thread_id);
 		PfsRef		user = pfs_load(&thread->user);
 		uint32_t	slot = age == 0 ? pfs_load(&thread->wait_shown)
 			: age <= ended ? (uint32_t) ((ended - age) % ring) : PFS_NO_WAIT;
 
-		if (slot < pfs_thread_wait_slots(&arena->sizes))
-			pfs_copy_words(&record, &pfs_thread_waits(arena, thread)[slot].record, sizeof(record));
-		else
+		if (slot >= pfs_thread_wait_slots(&arena->sizes))
 			record.event_id = 0;
-		if (pfs_seq_read_ok(&thread->seq, begin))
+		else if (!copy_wait(&record, &pfs_thread_waits(arena, thread)[slot].record))
+			continue;
+		if (pfs_seq_read_ok(&thread->seq, begin) &&
+			(age == 0 || pfs_load(&thread->waits_ended) - ended < ring - age))
 		{
 			pfs_event_of_wait(arena, &record, thread_id, user, to);
 			return record.event_id != 0;

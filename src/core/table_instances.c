@@ -7,6 +7,7 @@
 #include "core/wait.h"
 
 #include "core/rollup.h"
+#include "core/wait_sum.h"
 
 /* --- files --- */
 
@@ -166,6 +167,7 @@ typedef struct ThreadCopy
 {
 	uint64_t	head[offsetof(PfsThread, event_id) / sizeof(uint64_t)];
 	PfsSocket	socket;
+	PfsIoStat	unsummed;		/* what is to be added to its statistics */
 } ThreadCopy;
 
 _Static_assert(sizeof(PfsSocket) % 8 == 0 && offsetof(PfsThread, event_id) % 8 == 0,
@@ -175,12 +177,17 @@ _Static_assert(sizeof(PfsSocket) % 8 == 0 && offsetof(PfsThread, event_id) % 8 =
 static bool
 read_socket(PfsArena *arena, PfsThread *thread, ThreadCopy *copy)
 {
+	uint32_t	reset = pfs_load(&arena->reset_of[PFS_RESET_SOCKETS]);
+
 	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
 
 		pfs_copy_words(copy->head, thread, sizeof(copy->head));
 		pfs_copy_words(&copy->socket, &thread->socket, sizeof(copy->socket));
+		if (copy->socket.epoch < reset)
+			memset(&copy->socket.stat, 0, sizeof(copy->socket.stat));
+		(void) pfs_calls_unsummed(arena, thread, PFS_NO_WAIT, reset, &copy->unsummed);
 		if (pfs_seq_read_ok(&thread->seq, begin))
 			return copy->socket.used != 0 && ((const PfsThread *) copy->head)->owner != 0;
 	}
@@ -207,8 +214,8 @@ fill_socket(PfsScan *scan, PfsThread *thread, SocketRow *row, ThreadCopy *copy)
 	row->address = pfs_text_of_string(socket->address);
 	row->port = socket->port;
 	row->state = pfs_text_of_string(pfs_load(&thread->state) != PFS_THREAD_ACTIVE ? "IDLE" : "ACTIVE");
-	if (socket->epoch >= pfs_load(&arena->reset_of[PFS_RESET_SOCKETS]))
-		row->io.stat = socket->stat;
+	row->io.stat = socket->stat;
+	pfs_io_stat_merge(&row->io.stat, &copy->unsummed);
 	row->io.all = pfs_io_stat_total(&row->io.stat);
 	return pfs_scan_wants_text(scan, "event_name", row->event_name) &&
 		pfs_scan_wants_number(scan, "object_instance_begin", row->instance) &&

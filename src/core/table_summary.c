@@ -11,6 +11,7 @@
 
 #include "core/registry.h"
 #include "core/rollup.h"
+#include "core/wait_sum.h"
 
 const char *const pfs_level_words[PFS_LEVELS] = {"thread", "account", "user", "host", "global"};
 
@@ -338,12 +339,35 @@ collect_thread_cell(Collector *c, PfsThread *thread, int scope, uint32_t number,
 	size_t		bytes = sizeof(PfsCell) + pfs_stat_bytes(family);
 	void	   *cell = pfs_pool_at(pfs_pool_of(arena), pfs_load_acquire(&aggregate->cell[number]), bytes);
 
-	if (cell == NULL || !is_of_subject(c, family) || !pfs_read_under(arena, &thread->seq, &copy, cell, bytes))
+	uint32_t	reset;
+	PfsIoStat	unsummed;
+	bool		more;
+	uint32_t	begin;
+	int			tries = 0;
+
+	if (cell == NULL || !is_of_subject(c, family))
 		return;					/* left out */
+	reset = pfs_load(&arena->reset_at[family][c->level]);
+	do
+	{
+		if (!pfs_try_read(tries++))
+		{
+			pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
+			return;
+		}
+		begin = pfs_seq_read_begin(&thread->seq);
+		pfs_copy_words(&copy, cell, bytes);
+		more = scope == PFS_SCOPE_THREAD && number >= pfs_wait_cell_number(arena, 0) &&
+			pfs_calls_unsummed(arena, thread, number - pfs_wait_cell_number(arena, 0), reset, &unsummed);
+	} while (!pfs_seq_read_ok(&thread->seq, begin));
 	if (pfs_load(&aggregate->cell[number]) == 0)
 		return;					/* moved up meanwhile: the scan will start again */
-	if ((pfs_visible_levels(arena, family, copy.head.epoch) & PFS_LEVEL_BIT(c->level)) != 0)
+	if (copy.head.epoch >= reset)
 		collect(c, owner, number, family, &copy.head + 1);
+	if (more && family == PFS_FAMILY_SOCKETS)
+		collect(c, owner, number, family, &unsummed);
+	else if (more && family == PFS_FAMILY_WAITS)
+		collect(c, owner, number, family, &unsummed.part[PFS_IO_MISC]);
 }
 
 /* Cells of transactions, by scope. */

@@ -13,6 +13,7 @@
 #include "core/setup.h"
 #include "core/summing.h"
 #include "core/timer.h"
+#include "core/wait_sum.h"
 
 #define SLEEPS_FOR_ROWS 100		/* of a millisecond each, until rows are free that others stand in */
 
@@ -108,6 +109,8 @@ hide_events(PfsArena *arena, PfsThread *thread)
 	pfs_store(&thread->wait_depth, 0);
 	pfs_store(&thread->waits_ended, 0);
 	pfs_store(&thread->waits_copied, PFS_NOT_COPIED);
+	pfs_zero_words(thread->call_sums.part, sizeof(thread->call_sums.part));
+	pfs_zero_words(thread->call_sums.bytes, sizeof(thread->call_sums.bytes));
 	pfs_store(&thread->wait_shown, PFS_NO_WAIT);
 	pfs_store(&thread->socket.used, 0);
 }
@@ -130,6 +133,7 @@ fold_objects(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 	for (size_t i = 0; i < PFS_LENGTH(kinds); i++)
 		pfs_cache_fold_all(arena, thread, kinds[i], &sleeps);
 	pfs_seq_write_begin(&thread->seq);
+	pfs_calls_sum(arena, thread);
 	pfs_add(&thread->call_folds, 1);
 	pfs_fence();				/* readers see that something moves before it does */
 	for (int i = 0; calls != NULL && i < PFS_CALL_COUNTERS; i++)

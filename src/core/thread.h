@@ -116,6 +116,19 @@ typedef struct PfsTimedAnswers
 	PfsTimerStat stat[PFS_ANSWERS];
 } PfsTimedAnswers;
 
+/* Calls on its socket, and idle time (the third part), that are not in the cells of their event names yet, see wait_sum.h. */
+typedef struct PfsCallSums
+{
+	PFS_ALIGNED PfsSeq seq;		/* odd while the owner adds one */
+	uint32_t	epoch;			/* as in a cell, of all of them */
+	uint32_t	wait;			/* numbers of their waits */
+	uint32_t	idle_wait;
+	uint64_t	bytes[2];
+	PfsTimerStat part[PFS_IO_PARTS];
+} PfsCallSums;
+
+_Static_assert(sizeof(PfsCallSums) == 2 * PFS_CACHE_LINE, "two lines");
+
 typedef struct PfsThread
 {
 	uint32_t	owner;			/* pid; 0 = free */
@@ -172,6 +185,7 @@ typedef struct PfsThread
 	PfsRef		calls;			/* uint64_t[PFS_CALL_COUNTERS] */
 	uint32_t	spare2;
 	uint64_t	call_folds;		/* advances when the thread's calls move into the totals */
+	PfsCallSums call_sums;
 	PfsTimedAnswers timed_answers;	/* with those of "answered" */
 	PfsSocket	socket;
 } PfsThread;

@@ -119,6 +119,7 @@ pfs_wait_find_cell(PfsSession *session, uint32_t wait)
 
 	if (wait >= arena->sizes.waits || hot->cell != NULL)
 		return hot->cell;
+	pfs_calls_sum(arena, session->thread);	/* cells never go back to an older epoch */
 	cell = pfs_cell_at(arena, session->thread, hot->scope, family, pfs_wait_cell_number(arena, wait),
 					   sizeof(PfsCell) + pfs_stat_bytes(family), (uint32_t) (hot->changes >> 32));
 	/* its content is told by the kind, which is no constant: room for the largest */
@@ -134,6 +135,7 @@ pfs_wait_find_socket(PfsSession *session)
 
 	if (!pfs_load(&socket->used))
 		return NULL;
+	pfs_calls_sum(session->arena, session->thread);
 	return session->wait_rows.socket = pfs_socket_stat(session->arena, socket);
 }
 
@@ -164,14 +166,17 @@ pfs_wait_end(PfsSession *session, PfsWait *wait, PfsTicks end, int64_t bytes)
 	pfs_wait_end_here(session, wait, end, bytes);
 }
 
-/* What the session knows of a wait that is timed; NULL: it does not know enough for a short way. */
+/*
+ * What the session knows of a wait that is timed; NULL: it does not know enough for a short way, for which the clock must
+ * be near, too: as long as no switch changes it stays so.
+ */
 static const PfsWaitHot *
 known_wait(PfsSession *session, uint32_t wait)
 {
 	const PfsWaitHot *hot = &session->hot[wait % PFS_WAITS_HOT];
 
 	return hot->wait == wait && hot->cell != NULL && hot->changes == session->decided && hot->enabled && hot->timed &&
-		(session->wants & PFS_GATE_CALLS) != 0 ? hot : NULL;
+		(session->wants & PFS_GATE_CALLS) != 0 && pfs_now_is_near() ? hot : NULL;
 }
 
 /* What calls on a socket are, by PfsIoPart. */
@@ -181,14 +186,25 @@ bool
 pfs_wait_know_socket(PfsSession *session, uint32_t wait, uint64_t object, PfsSocketKnown *known)
 {
 	const PfsWaitHot *hot = known_wait(session, wait);
+	const PfsWaitRows *rows = &session->wait_rows;
+	PfsThread  *thread = session->thread;
 
-	*known = (PfsSocketKnown) {.object = object,.wait = wait,.of_socket = session->wait_rows.socket};
-	if (hot == NULL || known->of_socket == NULL)
+	*known = (PfsSocketKnown) {.object = object,.wait = wait,.shown = rows->shown};
+	if (hot == NULL || rows->socket == NULL || hot->scope != PFS_SCOPE_THREAD || (rows->shown && !rows->history) ||
+		!pfs_enter_recording(session))
 		return false;
-	known->by_name = &((PfsIoCell *) hot->cell)->stat;
 	for (int io = PFS_IO_READ; io <= PFS_IO_WRITE; io++)
 		known->what[io] = pfs_wait_row_what(session->arena, wait, socket_operations[io], PFS_WAIT_OBJECT_SOCKET);
+	known->sums = &thread->call_sums;
 	known->changes = hot->changes;
+	/* what counts from now on is of this epoch */
+	pfs_seq_write_begin(&thread->seq);
+	pfs_calls_sum(session->arena, thread);
+	pfs_store(&thread->call_sums.epoch, (uint32_t) (hot->changes >> 32));
+	pfs_store(&thread->call_sums.wait, wait);
+	pfs_store(&thread->call_sums.idle_wait, PFS_NO_WAIT);
+	pfs_seq_write_end(&thread->seq);
+	pfs_leave_recording(session);
 	return true;
 }
 
@@ -197,13 +213,22 @@ pfs_wait_know_idle(PfsSession *session, uint32_t wait, PfsSocketKnown *known)
 {
 	const PfsWaitHot *hot = known_wait(session, wait);
 
-	known->idle = hot != NULL && hot->changes == known->changes && session->wait_rows.shown ? hot->cell : NULL;
+	known->idle = hot != NULL && hot->changes == known->changes && known->shown;
+	if (!known->idle)
+		return;
 	known->idle_what = pfs_wait_row_what(session->arena, wait, PFS_OPERATION_IDLE, PFS_WAIT_OBJECT_SOCKET);
+	pfs_store(&known->sums->idle_wait, wait);
+}
+
+PFS_HOT __attribute__((noinline)) void
+pfs_wait_charge_call(PfsSession *session, const PfsSocketKnown *known, PfsTicks start, PfsTicks end)
+{
+	pfs_wait_charge(session, PFS_WAIT_SOCKET, known->wait, pfs_wait_ticks(start, end));
 }
 
 void
 pfs_wait_end_socket_otherwise(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, PfsSocketCall call,
-							  int64_t bytes)
+							  int64_t bytes, PfsTicks end)
 {
 	PfsThread  *thread = session->thread;
 	PfsWait		wait = {.start = call.start,.event_id = call.event_id,.wait = known->wait,
@@ -214,7 +239,7 @@ pfs_wait_end_socket_otherwise(PfsSession *session, const PfsSocketKnown *known, 
 		wait.level = session->wait_rows.level_at_head = (uint8_t) (pfs_load(&thread->wait_depth) + 1);
 		pfs_store(&thread->wait_depth, wait.level);
 	}
-	pfs_wait_end(session, &wait, 0, bytes);
+	pfs_wait_end(session, &wait, end, bytes);
 }
 
 PFS_HOT void

@@ -9,6 +9,7 @@
 
 #include "core/wait.h"
 #include "core/wait_row.h"
+#include "core/wait_sum.h"
 
 extern const uint8_t pfs_part_of_operation[PFS_OPERATIONS];	/* PfsIoPart */
 
@@ -146,31 +147,37 @@ pfs_wait_end_here(PfsSession *session, const PfsWait *wait, PfsTicks end, int64_
 
 /*
  * Calls on the session's own socket, and idle time around them, are most of all waits.  What their short way needs
- * is good for one value of arena->changes.  Nothing else of the thread waits meanwhile: neither a level nor a depth
- * is written for a call.
+ * is good for one value of arena->changes.  They count in the thread's sums of calls (wait_sum.h).  If they have rows,
+ * these stay in the thread's ring.
+ *
+ * Nothing else of the thread waits meanwhile, and no other recording is under way: the caller sees to it.  So neither
+ * a level nor a depth is written for a call, and the thread's sequence is left alone.
  */
 typedef struct PfsSocketKnown
 {
 	PFS_ALIGNED uint64_t changes;	/* 0 = nothing is known */
 	uint64_t	object;			/* the socket's, as rows show it */
 	uint64_t	what[2];		/* of rows, by PfsIoPart, see pfs_wait_row_what */
-	PfsIoStat  *by_name;		/* where calls count: at their event's name ... */
-	PfsIoStat  *of_socket;		/* ... and at the socket */
-	PfsWaitCell *idle;			/* where idle time counts; NULL = not known, or it is not timed */
+	PfsCallSums *sums;			/* where they count */
 	uint32_t	wait;
-	int			fd;				/* the host's */
+	int			fd;				/* the host's: of calls with rows ... */
+	int			counted_fd;		/* ... or of those that only count; else it is none */
+	bool		idle;			/* idle time has rows, too */
+	bool		shown;			/* calls have rows */
 	uint64_t	idle_what;		/* of rows of idle time */
 } PfsSocketKnown;
+
+_Static_assert(sizeof(PfsSocketKnown) == PFS_CACHE_LINE, "one line");
 
 /* A call under way. */
 typedef struct PfsSocketCall
 {
 	PfsWaitRecord *record;		/* its row ... */
-	uint64_t	event_id;		/* ... with this number; 0 = it makes none */
+	uint64_t	event_id;		/* ... with this number */
 	PfsTicks	start;
 } PfsSocketCall;
 
-/* False: it is not known, or not timed. */
+/* False: it is not known, or not timed, or its rows do not stay. */
 extern bool pfs_wait_know_socket(PfsSession *session, uint32_t wait, uint64_t object, PfsSocketKnown *known);
 
 /* The same of idle time. */
@@ -178,7 +185,10 @@ extern void pfs_wait_know_idle(PfsSession *session, uint32_t wait, PfsSocketKnow
 
 /* What has begun in the short way ends in the general one. */
 extern void pfs_wait_end_socket_otherwise(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io,
-										  PfsSocketCall call, int64_t bytes);
+										  PfsSocketCall call, int64_t bytes, PfsTicks end);
+
+/* A call of a statement, or of one to come. */
+extern void pfs_wait_charge_call(PfsSession *session, const PfsSocketKnown *known, PfsTicks start, PfsTicks end);
 
 static inline bool
 pfs_wait_is_known(const PfsSession *session, const PfsSocketKnown *known)
@@ -186,79 +196,61 @@ pfs_wait_is_known(const PfsSession *session, const PfsSocketKnown *known)
 	return known->changes == pfs_load_acquire(&session->arena->changes);
 }
 
-/* The same as pfs_enter_recording, of who has seen that no recording is under way. */
-static inline void
-pfs_enter_simply(PfsSession *session)
-{
-	session->busy = true;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-/* There is no statement, and none will be charged. */
+/* There is no statement, and none will be charged; nor is anything recorded just now. */
 static inline bool
 pfs_wait_is_at_rest(const PfsSession *session)
 {
-	return session->phase == PFS_PHASE_REST && session->running == NULL && session->top == NULL;
+	const uint8_t parts[] = {false, false, PFS_PHASE_REST, false};	/* as pfs_session_rest leaves them */
+	uint32_t	expected;
+
+	memcpy(&expected, parts, sizeof(expected));
+	return session->stands == expected && session->running == NULL && session->top == NULL;
 }
 
-/* May the short way begin?  At most one wait is around, which is not where the next row is written. */
-static inline bool
-pfs_wait_is_simple(const PfsSession *session, const PfsSocketKnown *known)
+/*
+ * May the short way begin, at rest or elsewhere, as the caller says?  At most one wait is around, which is not where the
+ * next row is written.
+ */
+static inline __attribute__((always_inline)) bool
+pfs_wait_may_begin(const PfsSession *session, const PfsSocketKnown *known, bool at_rest)
 {
-	return pfs_wait_is_known(session, known) && !session->busy && session->wait_rows.level_at_head == 0 &&
-		pfs_load(&session->thread->wait_depth) <= 1 && pfs_now_is_near();
+	return (at_rest ? pfs_wait_is_at_rest(session) : !session->busy) && pfs_wait_is_known(session, known) &&
+		session->wait_rows.level_at_head == 0 && pfs_load(&session->thread->wait_depth) <= 1;
 }
 
-/* And so may it end? */
-static inline bool
-pfs_wait_ends_simply(const PfsSession *session, const PfsSocketKnown *known)
-{
-	return pfs_wait_is_known(session, known) && pfs_wait_is_at_rest(session);
-}
-
-/* What a wait is in that is in no other one. */
 static inline PfsWaitNesting
-pfs_wait_simple_nesting(PfsSession *session)
+pfs_wait_nesting_at_rest(const PfsSession *session)
 {
 	uint64_t	transaction = session->transaction.event_id;
 
-	return pfs_likely(pfs_wait_is_at_rest(session))
-		? (PfsWaitNesting) {transaction, transaction != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE}
-		: pfs_wait_row_nesting_busy(session);
+	return (PfsWaitNesting) {transaction, transaction != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE};
 }
 
-/* A call begins.  False: it is not so simple, nothing was done. */
+/* A call with a row begins.  False: it is not so simple, or not as far from all statements as is said; nothing was done. */
 static inline __attribute__((always_inline)) bool
-pfs_wait_begin_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, PfsSocketCall *call)
+pfs_wait_begin_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, bool at_rest, PfsSocketCall *call)
 {
 	PfsThread  *thread = session->thread;
 	const PfsWaitRows *rows = &session->wait_rows;
-	PfsWaitRecord *record = &rows->slots[rows->head].record;
-	uint64_t	id = 0;
+	uint32_t	head = rows->head;
 	PfsWaitNesting nesting;
-	PfsTicks	start;
 
-	if (pfs_unlikely(!pfs_wait_is_simple(session, known)))
+	if (pfs_unlikely(!pfs_wait_may_begin(session, known, at_rest)))
 		return false;
-	start = pfs_now_near();
-	if (pfs_likely(rows->shown))
-	{
-		pfs_enter_simply(session);
-		pfs_seq_write_begin(&thread->seq);
-		if (pfs_load(&thread->wait_depth) != 0)
-			nesting = (PfsWaitNesting) {rows->slots[rows->ring].record.event_id, PFS_NESTING_WAIT};
-		else
-			nesting = pfs_wait_simple_nesting(session);
-		id = pfs_wait_row_start(thread, record, known->what[io], known->object, nesting, start);
-		pfs_store(&thread->wait_shown, rows->head);
-		pfs_seq_write_end(&thread->seq);
-		pfs_leave_recording(session);
-	}
-	*call = (PfsSocketCall) {record, id, start};
+	call->record = &rows->slots[head].record;
+	call->start = pfs_now_near();
+	if (pfs_load(&thread->wait_depth) != 0)
+		nesting = (PfsWaitNesting) {rows->slots[rows->ring].record.event_id, PFS_NESTING_WAIT};
+	else if (at_rest)
+		nesting = pfs_wait_nesting_at_rest(session);
+	else
+		nesting = pfs_wait_row_nesting_busy(session);
+	call->event_id = pfs_wait_row_start(thread, call->record, known->what[io], known->object, nesting, call->start);
+	pfs_store(&thread->wait_shown, head);
 	return true;
 }
 
-/* The same of idle time, if it is simple; there are rows.  idle: has all that is not set here. */
+/* The same of idle time, of a session at rest.  idle: has all that is not set here. */
 static inline __attribute__((always_inline)) void
 pfs_wait_begin_idle(PfsSession *session, PfsWait *idle, const PfsSocketKnown *known)
 {
@@ -268,84 +260,87 @@ pfs_wait_begin_idle(PfsSession *session, PfsWait *idle, const PfsSocketKnown *kn
 
 	idle->start = start;
 	idle->level = 1;
-	pfs_enter_simply(session);
-	pfs_seq_write_begin(&thread->seq);
 	idle->event_id = pfs_wait_row_start(thread, &rows->slots[rows->ring].record, known->idle_what, known->object,
-										pfs_wait_simple_nesting(session), start);
+										pfs_wait_nesting_at_rest(session), start);
 	pfs_store(&thread->wait_shown, rows->ring);
 	pfs_store(&thread->wait_depth, 1);
-	pfs_seq_write_end(&thread->seq);
-	pfs_leave_recording(session);
 }
 
-/* A row has ended, and no switch has changed since it began. */
-static inline void
-pfs_wait_row_end_known(PfsThread *thread, PfsWaitRecord *record, PfsTicks end, int64_t bytes)
+/* The row at the head has ended, and stays in the ring. */
+static inline __attribute__((always_inline)) void
+pfs_wait_row_leave(PfsSession *session, PfsThread *thread)
 {
-	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
-	pfs_store(&record->end, end);
-	pfs_store(&record->bytes, bytes);
+	PfsWaitRows *rows = &session->wait_rows;
+	uint32_t	next = rows->head + 1;
+
+	pfs_publish_next(&thread->waits_ended);
+	rows->head = next;
+	if (pfs_unlikely(next == rows->turn))
+		pfs_wait_row_turn_alone(session);
 }
 
-/* The call is over, at this tick.  False: it does not end simply, nothing was done. */
+/* The call is over, at this tick, as far from statements as it began.  False: it does not end simply, nothing was done. */
 static inline __attribute__((always_inline)) bool
-pfs_wait_end_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, const PfsSocketCall *call,
-					int64_t bytes, PfsTicks end)
+pfs_wait_end_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, bool at_rest,
+					const PfsSocketCall *call, int64_t bytes, PfsTicks end)
 {
 	PfsThread  *thread = session->thread;
-	const PfsWaitRows *rows = &session->wait_rows;
-	PfsTimerStat *by_name = &known->by_name->part[io],
-			   *of_socket = &known->of_socket->part[io];
-	PfsTicks	ticks = pfs_likely(end > call->start) ? end - call->start : 1;
+	PfsWaitRecord *record = call->record;
 
-	if (pfs_unlikely(!pfs_wait_ends_simply(session, known)))
-		return false;
-	if (!pfs_enter_recording(session))
-		return true;
-	pfs_seq_write_begin(&thread->seq);
-	pfs_keep(by_name);
-	pfs_timer_stat_add(by_name, ticks);
-	pfs_keep(of_socket);
-	pfs_timer_stat_add(of_socket, ticks);
-	if (bytes > 0)
-	{
-		pfs_add(&known->by_name->bytes[io], (uint64_t) bytes);
-		pfs_add(&known->of_socket->bytes[io], (uint64_t) bytes);
-	}
 	/* whoever moves the head, in a signal handler, has first written there */
-	if (pfs_likely(call->record->event_id == call->event_id))
-	{
-		pfs_wait_row_end_known(thread, call->record, end, bytes);
-		if (pfs_load(&thread->wait_depth) != 0)
-			pfs_store(&thread->wait_shown, rows->ring);
-		pfs_wait_row_keep(session, thread, call->record);
-	}
-	pfs_seq_write_end(&thread->seq);
-	pfs_leave_recording(session);
+	if (pfs_unlikely(!pfs_wait_is_known(session, known) || record->event_id != call->event_id))
+		return false;
+	if (!at_rest)
+		pfs_wait_charge_call(session, known, call->start, end);
+	pfs_call_add(known->sums, io, pfs_likely(end > call->start) ? end - call->start : 1, bytes);
+	pfs_store(&record->end, end);
+	pfs_store(&record->bytes, bytes);
+	pfs_store_release(&record->end_event_id, pfs_load(&thread->event_id));
+	if (pfs_load(&thread->wait_depth) != 0)
+		pfs_store(&thread->wait_shown, session->wait_rows.ring);
+	pfs_wait_row_leave(session, thread);
 	return true;
 }
 
-/* So is idle time, which has a row, after such a call.  False: it is not so simple, nothing was done. */
+/* So is idle time, after such a call.  False: it is not so simple, nothing was done. */
 static inline __attribute__((always_inline)) bool
 pfs_wait_end_idle(PfsSession *session, const PfsWait *idle, const PfsSocketKnown *known, PfsTicks end)
 {
 	PfsThread  *thread = session->thread;
 	const PfsWaitRows *rows = &session->wait_rows;
-	PfsWaitRecord *record = &rows->slots[rows->ring].record;
+	const PfsWaitRecord *record = &rows->slots[rows->ring].record;
 	PfsWaitRecord *head = &rows->slots[rows->head].record;
 
-	if (idle->level == 0 || record->event_id != idle->event_id || pfs_load(&thread->wait_depth) != 1 ||
-		rows->level_at_head != 0 || !pfs_enter_recording(session))
+	if (pfs_unlikely(idle->level == 0 || record->event_id != idle->event_id || pfs_load(&thread->wait_depth) != 1 ||
+					 rows->level_at_head != 0))
 		return false;
-	pfs_seq_write_begin(&thread->seq);
-	pfs_timer_stat_add(&known->idle->stat, pfs_wait_ticks(idle->start, end));
-	pfs_wait_row_end_known(thread, record, end, -1);
-	pfs_copy_words(head, record, sizeof(*head));
+	pfs_call_add(known->sums, PFS_IO_MISC, pfs_wait_ticks(idle->start, end), -1);
+	pfs_store(&head->event_id, 0);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	pfs_store(&head->end_event_id, pfs_load(&thread->event_id));
+	pfs_store(&head->nesting_event_id, record->nesting_event_id);
+	pfs_store(&head->start, record->start);
+	pfs_store(&head->end, end);
+	pfs_store(&head->bytes, -1);
+	pfs_store(&head->object, record->object);
+	pfs_store(&head->what, record->what);
+	pfs_store_release(&head->event_id, idle->event_id);
 	pfs_store(&thread->wait_depth, 0);
 	pfs_store(&thread->wait_shown, rows->head);
-	pfs_wait_row_keep(session, thread, head);
-	pfs_seq_write_end(&thread->seq);
-	pfs_leave_recording(session);
+	pfs_wait_row_leave(session, thread);
+	return true;
+}
+
+/* A call without a row is over.  False: it does not end simply, nothing was done. */
+static inline __attribute__((always_inline)) bool
+pfs_wait_count_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart io, PfsTicks start, int64_t bytes,
+					  PfsTicks end)
+{
+	if (pfs_unlikely(!pfs_wait_is_known(session, known)))
+		return false;
+	if (pfs_unlikely(!pfs_wait_is_at_rest(session)))
+		pfs_wait_charge_call(session, known, start, end);
+	pfs_call_add(known->sums, io, pfs_likely(end > start) ? end - start : 1, bytes);
 	return true;
 }
 

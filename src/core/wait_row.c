@@ -121,3 +121,15 @@ pfs_wait_row_turn(PfsSession *session)
 	pfs_wait_row_next_turn(rows);
 	pfs_history_waits(session->arena, session->thread, &session->statements_long.waits);
 }
+
+PFS_HOT __attribute__((noinline)) void
+pfs_wait_row_turn_alone(PfsSession *session)
+{
+	bool		busy = session->busy;
+
+	session->busy = true;		/* for signal handlers: the head must turn, whatever it is */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	pfs_wait_row_turn(session);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	session->busy = busy;
+}

@@ -7,6 +7,10 @@
  * other the innermost one is at the head; those around it are in the stack behind the ring, and are copied
  * to the head when they end.  Idle time is there from its beginning: what brings the next command is inside.
  * Rows go to the long history out of the ring, PFS_WAITS_UNCOPIED at a time.
+ *
+ * The short way of wait_end.h writes rows outside of the thread's sequence, so readers do not rely on it alone: while a
+ * row is written its event_id is 0, its end_event_id comes after all that belongs to its end, and what has ended stays
+ * as it is until the ring comes round to it.
  */
 #ifndef PFS_WAIT_ROW_H
 #define PFS_WAIT_ROW_H
@@ -91,12 +95,14 @@ pfs_wait_row_start(PfsThread *thread, PfsWaitRecord *record, uint64_t what, uint
 {
 	uint64_t	id = pfs_next_number(&thread->event_id);
 
-	pfs_store(&record->event_id, id);
+	pfs_store(&record->event_id, 0);
+	__atomic_thread_fence(__ATOMIC_RELEASE);	/* pairs with the reader's second look */
 	pfs_store(&record->end_event_id, 0);
 	pfs_store(&record->nesting_event_id, nesting.event_id);
 	pfs_store(&record->start, start);
 	pfs_store(&record->object, object);
 	pfs_store(&record->what, pfs_wait_row_what_in(what, nesting.type));
+	pfs_store_release(&record->event_id, id);
 	return id;
 }
 
@@ -153,6 +159,9 @@ pfs_wait_row_next_turn(PfsWaitRows *rows)
 
 /* The head is where it turns to the first slot, or where rows go to the long history. */
 extern void pfs_wait_row_turn(PfsSession *session);
+
+/* The same in no recording. */
+extern void pfs_wait_row_turn_alone(PfsSession *session);
 
 /* What stands at the head has ended: it goes to the histories. */
 static inline __attribute__((always_inline)) void

@@ -42,11 +42,18 @@ typedef struct LongWait
 /* Owner: this process. */
 static const uint32_t no_event = 0;
 
+typedef ssize_t (*ClientCall) (int fd, void *data, size_t size, int flags);
+
 /* What is looked at with each call on the client's socket that is observed: one line of memory, by most. */
 static PFS_HOT_DATA struct
 {
 	PFS_ALIGNED uint64_t *counted;		/* its thread's counters of calls, NULL until there is room for them */
 	const volatile uint32_t *event;	/* while it has a thread: where the server stores the code of what it waits for */
+	struct
+	{
+		ClientCall	real;
+		uint64_t   *counted;
+	}			client[2];		/* calls on the client's socket, by PfsIoPart: while it is known */
 	LongWait	idle;
 }			calls = {
 	.event = &no_event,
@@ -78,7 +85,7 @@ PFS_HOT_LINE(waiting) PFS_ALIGNED PfsPgWaiting pfs_pg_waiting = {.idle_begins = 
  * Sends and receives on the client's socket that do not wait are most of all calls, and so is the wait for his next
  * command.  What they need is known after the first one, until a switch changes.
  */
-static PFS_HOT_DATA PfsSocketKnown client = {.fd = NO_CLIENT};
+static PFS_HOT_DATA PfsSocketKnown client = {.fd = NO_CLIENT,.counted_fd = NO_CLIENT};
 
 /* What begin has found out, for end. */
 typedef enum Meaning
@@ -446,21 +453,28 @@ begin_other(PfsCall *call)
 static void
 forget_client(void)
 {
-	client.fd = NO_CLIENT;
-	client.idle = NULL;
+	client.fd = client.counted_fd = NO_CLIENT;
+	client.idle = false;
 }
 
 /* The call is over that was recorded as one on the client's socket. */
 static pg_noinline void
 learn_client(const PfsCall *call)
 {
+	bool		known;
+
 	if (MyProcPort == NULL || call->fd != MyProcPort->sock || pfs_pg_fd(call->fd, false)->kind != PFS_PG_FD_CLIENT ||
 		call_wait.wait != PFS_PG_WAIT_CLIENT_SOCKET || calls.counted == NULL)
 		return;
-	if (client.fd == call->fd && pfs_wait_is_known(&pfs_session, &client))
+	if ((client.fd == call->fd || client.counted_fd == call->fd) && pfs_wait_is_known(&pfs_session, &client))
 		return;
-	client.fd = pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, call_wait.object.instance, &client)
-		? call->fd : NO_CLIENT;
+	calls.client[PFS_IO_READ].real = (ClientCall) pfs_call_real[PFS_CALL_recv];
+	calls.client[PFS_IO_READ].counted = &calls.counted[PFS_CALL_recv];
+	calls.client[PFS_IO_WRITE].real = (ClientCall) pfs_call_real[PFS_CALL_send];
+	calls.client[PFS_IO_WRITE].counted = &calls.counted[PFS_CALL_send];
+	known = pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, call_wait.object.instance, &client);
+	client.fd = known && client.shown ? call->fd : NO_CLIENT;
+	client.counted_fd = known && !client.shown ? call->fd : NO_CLIENT;
 }
 
 bool		pfs_pg_wait_is_told = false;
@@ -715,80 +729,132 @@ take_up(void)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* A statement's call, or a switch has changed meanwhile. */
+/* A switch has changed meanwhile. */
 static PFS_COLD void
-end_client_otherwise(PfsIoPart io, PfsSocketCall call, int64_t result)
+end_client_otherwise(PfsIoPart io, PfsSocketCall call, int64_t result, PfsTicks now)
 {
 	int			saved = errno;
 
-	pfs_wait_end_socket_otherwise(&pfs_session, &client, io, call, result);
+	pfs_wait_end_socket_otherwise(&pfs_session, &client, io, call, result, now);
 	errno = saved;
 }
 
 /* Idle time, in which this was the last call, which has ended simply, is over. */
 static pg_attribute_always_inline bool
-end_idle(PfsTicks now)
+end_idle(PfsSession *session, PfsTicks now)
 {
-	if (pfs_unlikely(!calls.idle.open || client.idle == NULL || !pfs_pg_is_idle() ||
-					 !pfs_wait_end_idle(&pfs_session, &calls.idle.wait, &client, calls.idle.last)))
+	if (pfs_unlikely(!calls.idle.open || !client.idle || !pfs_pg_is_idle() ||
+					 !pfs_wait_end_idle(session, &calls.idle.wait, &client, calls.idle.last)))
 		return false;
 	calls.idle.open = false;
 	pfs_pg_command.waits = false;
-	begin_command_at(&pfs_session, now);
+	begin_command_at(session, now);
 	return true;
 }
 
-typedef ssize_t (*ClientCall) (int fd, void *data, size_t size, int flags);
-
-/* In the general way. */
-static PFS_COLD ssize_t
-client_call_otherwise(int fd, void *data, size_t size, int flags, PfsCallNumber number)
+static pg_attribute_always_inline PfsCallNumber
+number_of(PfsIoPart io)
 {
-	return ((ClientCall) pfs_call_observed[number]) (fd, data, size, flags);
+	return io == PFS_IO_READ ? PFS_CALL_recv : PFS_CALL_send;
 }
 
-/*
- * A call on the client's socket, in the short way if it is simple.  Receiving and sending are one function: code that
- * runs with each command.  Data that has come is the next command, most often.
- */
-static PFS_HOT pg_noinline ssize_t
-client_call(int fd, void *data, size_t size, int flags, PfsCallNumber number, PfsIoPart io)
+static pg_attribute_always_inline ssize_t
+call_counted(int fd, void *data, size_t size, int flags, PfsIoPart io)
 {
+	pfs_add(calls.client[io].counted, 1);
+	return calls.client[io].real(fd, data, size, flags);
+}
+
+/* Calls make no rows: they are counted when they end. */
+static PFS_HOT pg_noinline ssize_t
+client_call_counted(int fd, void *data, size_t size, int flags, PfsIoPart io)
+{
+	PfsSession *session = pfs_pg_session();
+	PfsTicks	start,
+				now;
+	ssize_t		result;
+
+	take_up();
+	start = pfs_now_near();
+	result = call_counted(fd, data, size, flags, io);
+	now = pfs_now_near();
+	if (pfs_unlikely(!pfs_wait_count_socket(session, &client, io, start, result, now)))
+		end_client_otherwise(io, (PfsSocketCall) {.start = start}, result, now);
+	pfs_pg_waiting.call = NULL;
+	if (io == PFS_IO_READ && result > 0)
+		received();
+	return result;
+}
+
+static ssize_t client_call_otherwise(int fd, void *data, size_t size, int flags, PfsIoPart io);
+
+/* A call on the client's socket that is a row, in the short way if it is simple.  Data that has come is the next command, most often. */
+static pg_attribute_always_inline ssize_t
+call_with_row(int fd, void *data, size_t size, int flags, PfsIoPart io, bool at_rest)
+{
+	PfsSession *session = pfs_pg_session();
 	PfsSocketCall call;
 	ssize_t		result;
 	PfsTicks	now;
 	bool		simple;
 
 	if (pfs_unlikely(fd != client.fd || *calls.event != 0 || hinders()))
-		return client_call_otherwise(fd, data, size, flags, number);
+		return client_call_otherwise(fd, data, size, flags, io);
 	take_up();
-	if (pfs_unlikely(!pfs_wait_begin_socket(&pfs_session, &client, io, &call)))
+	if (pfs_unlikely(!pfs_wait_begin_socket(session, &client, io, at_rest, &call)))
 	{
 		pfs_pg_waiting.call = NULL;
-		return client_call_otherwise(fd, data, size, flags, number);
+		return at_rest ? client_call_otherwise(fd, data, size, flags, io)
+			: ((ClientCall) pfs_call_observed[number_of(io)]) (fd, data, size, flags);
 	}
-	pfs_add(&calls.counted[number], 1);
-	result = ((ClientCall) pfs_call_real[number]) (fd, data, size, flags);
+	result = call_counted(fd, data, size, flags, io);
 	now = pfs_now_near();
-	simple = pfs_wait_end_socket(&pfs_session, &client, io, &call, result, now);
+	simple = pfs_wait_end_socket(session, &client, io, at_rest, &call, result, now);
 	if (pfs_unlikely(!simple))
-		end_client_otherwise(io, call, result);
-	pfs_pg_waiting.call = NULL;
-	if (io == PFS_IO_READ && result > 0 && !(pfs_likely(simple) && end_idle(now)))
+		end_client_otherwise(io, call, result, now);
+	if (io == PFS_IO_READ && result > 0 && !(pfs_likely(simple) && end_idle(session, now)))
+	{
+		pfs_pg_waiting.call = NULL;
 		received();
+	}
+	pfs_pg_waiting.call = NULL;
 	return result;
+}
+
+/* One of a statement, or in a command. */
+static pg_noinline ssize_t
+client_call_charged(int fd, void *data, size_t size, int flags, PfsIoPart io)
+{
+	return call_with_row(fd, data, size, flags, io, false);
+}
+
+static pg_noinline ssize_t
+client_call_otherwise(int fd, void *data, size_t size, int flags, PfsIoPart io)
+{
+	/* one that is known, and so of a process with a thread */
+	if ((fd == client.fd || fd == client.counted_fd) && *calls.event == 0 && !hinders() &&
+		pfs_wait_may_begin(&pfs_session, &client, false))
+		return (client.shown ? client_call_charged : client_call_counted) (fd, data, size, flags, io);
+	return ((ClientCall) pfs_call_observed[number_of(io)]) (fd, data, size, flags);
+}
+
+/* Receiving and sending are one function: code that runs with each command. */
+static PFS_HOT pg_noinline ssize_t
+client_call(int fd, void *data, size_t size, int flags, PfsIoPart io)
+{
+	return call_with_row(fd, data, size, flags, io, true);
 }
 
 static PFS_HOT ssize_t
 client_recv(int fd, void *to, size_t size, int flags)
 {
-	return client_call(fd, to, size, flags, PFS_CALL_recv, PFS_IO_READ);
+	return client_call(fd, to, size, flags, PFS_IO_READ);
 }
 
 static PFS_HOT ssize_t
 client_send(int fd, void *from, size_t size, int flags)
 {
-	return client_call(fd, from, size, flags, PFS_CALL_send, PFS_IO_WRITE);
+	return client_call(fd, from, size, flags, PFS_IO_WRITE);
 }
 
 #define CALL(of, symbol) ((__typeof__(&symbol)) of[PFS_CALL_##symbol])
@@ -797,20 +863,23 @@ client_send(int fd, void *from, size_t size, int flags)
 static PFS_HOT int
 client_wait(int set, struct epoll_event *events, int room, int timeout)
 {
+	PfsSession *session = pfs_pg_session();
+	LongWait   *idle = &calls.idle;
 	int			result;
 
-	if (pfs_unlikely(client.idle == NULL || *calls.event != WAIT_EVENT_CLIENT_READ ||
-					 !pfs_pg_is_idle() || hinders() || !pfs_wait_is_simple(&pfs_session, &client)))
+	if (pfs_unlikely(!client.idle || *calls.event != WAIT_EVENT_CLIENT_READ ||
+					 !pfs_pg_is_idle() || hinders() || !pfs_wait_may_begin(session, &client, true)))
 		return CALL(pfs_call_observed, epoll_wait) (set, events, room, timeout);
 	take_up();
 	pfs_add(&calls.counted[PFS_CALL_epoll_wait], 1);
-	if (!calls.idle.open)		/* else it is another call of the same idle time */
+	if (!idle->open)			/* else it is another call of the same idle time */
 	{
-		pfs_wait_begin_idle(&pfs_session, &calls.idle.wait, &client);
-		calls.idle.open = true;
+		pfs_wait_begin_idle(session, &idle->wait, &client);
+		idle->open = true;
 	}
 	result = CALL(pfs_call_real, epoll_wait) (set, events, room, timeout);
-	touch_long(&calls.idle);
+	if (pfs_likely(idle->wait.start != 0))
+		idle->last = pfs_now_near();
 	pfs_pg_waiting.call = NULL;
 	return result;
 }

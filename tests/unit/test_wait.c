@@ -620,7 +620,8 @@ static void
 read_socket(Place p, PfsSocketKnown *known, int64_t bytes, bool switched)
 {
 	PfsSocketCall call;
-	bool quick = pfs_wait_begin_socket(p.session, known, PFS_IO_READ, &call);
+	bool at_rest = pfs_wait_is_at_rest(p.session);
+	bool quick = pfs_wait_begin_socket(p.session, known, PFS_IO_READ, at_rest, &call);
 	PfsWait wait = {0};
 
 	if (!quick)
@@ -632,8 +633,8 @@ read_socket(Place p, PfsSocketKnown *known, int64_t bytes, bool switched)
 		table_truncate(p.arena, "socket_summary_by_instance");
 	if (!quick)
 		pfs_wait_end(p.session, &wait, FIXTURE_START + 10, bytes);
-	else if (!pfs_wait_end_socket(p.session, known, PFS_IO_READ, &call, bytes, pfs_now()))
-		pfs_wait_end_socket_otherwise(p.session, known, PFS_IO_READ, call, bytes);
+	else if (!pfs_wait_end_socket(p.session, known, PFS_IO_READ, at_rest, &call, bytes, pfs_now()))
+		pfs_wait_end_socket_otherwise(p.session, known, PFS_IO_READ, call, bytes, pfs_now());
 }
 
 /* What is known of calls on the session's socket, and when it is void. */
@@ -653,8 +654,11 @@ test_known_socket(void)
 	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known), "all after it");
 	for (int i = 0; i < 2; i++)		/* a statement's, and one at rest */
 	{
-		p.session->phase = i == 0 ? PFS_PHASE_COMMAND : PFS_PHASE_REST;
-		is_u64(pfs_wait_ends_simply(p.session, &known), (uint64_t) i, "what may be a statement's ends in the general way");
+		if (i == 0)
+			p.session->phase = PFS_PHASE_COMMAND;
+		else
+			pfs_session_rest(p.session);
+		is_u64(pfs_wait_is_at_rest(p.session), (uint64_t) i, "what may be a statement's is charged");
 		read_socket(p, &known, 5, false);
 		is_u64(p.session->waits.used, 1, "the next statement's is what was in the command");
 		is_u64(p.session->waits.stat[0].count, 2, "and nothing else");
@@ -671,7 +675,7 @@ test_known_socket(void)
 	is_u64(table_sum(p.arena, "socket_summary_by_instance", "sum_number_of_bytes_read"), 3, "from nothing");
 	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known) &&
 	   known.changes == p.arena->changes, "and known again");
-	ok(pfs_wait_is_simple(p.session, &known), "and simple");
+	ok(pfs_wait_may_begin(p.session, &known, false), "and simple");
 	read_socket(p, &known, 4, true);
 	is_u64(table_sum(p.arena, "socket_summary_by_instance", "sum_number_of_bytes_read"), 4,
 		   "of a call that TRUNCATE comes into, all counts after it");
@@ -687,21 +691,21 @@ rest(Place p, PfsSocketKnown *known, bool quick)
 {
 	PfsWait idle = {.wait = FIXTURE_WAIT_IDLE, .kind = PFS_WAIT_IDLE, .operation = PFS_OPERATION_IDLE};
 	PfsWait call = {.wait = FIXTURE_WAIT_SOCKET, .operation = PFS_OPERATION_RECV};
-	PfsSocketCall short_call;
+	PfsSocketCall short_call = {0};
 
 	idle.object.type = call.object.type = PFS_WAIT_OBJECT_SOCKET;
 	idle.object.instance = call.object.instance = 99;
 	for (int i = 0; i < 2; i++)
 	{
 		if (quick)
-			ok(pfs_wait_begin_socket(p.session, known, PFS_IO_READ, &short_call), "it is simple");
+			ok(pfs_wait_begin_socket(p.session, known, PFS_IO_READ, true, &short_call), "it is simple");
 		else
 			pfs_wait_begin(p.session, &call, pfs_now());
 		is_u64(table_sum(p.arena, CURRENT, "event_id"), p.session->thread->event_id, "the call is current");
 		if (!quick)
 			pfs_wait_end(p.session, &call, pfs_now(), i == 0 ? -1 : 5);
 		else
-			ok(pfs_wait_end_socket(p.session, known, PFS_IO_READ, &short_call, i == 0 ? -1 : 5, pfs_now()), "to its end");
+			ok(pfs_wait_end_socket(p.session, known, PFS_IO_READ, true, &short_call, i == 0 ? -1 : 5, pfs_now()), "to its end");
 		if (i == 0 && quick)
 			pfs_wait_begin_idle(p.session, &idle, known);
 		else if (i == 0)
@@ -735,7 +739,7 @@ test_short_way(void)
 	rest(p, NULL, false);
 	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known), "the socket is known");
 	pfs_wait_know_idle(p.session, FIXTURE_WAIT_IDLE, &known);
-	ok(known.idle != NULL && pfs_wait_is_simple(p.session, &known), "idle time is known");
+	ok(known.idle && pfs_wait_may_begin(p.session, &known, false), "idle time is known");
 	rest(p, &known, true);
 	rows = rows_of(p.arena, HISTORY);
 	is_u64((uint64_t) rows->count, 6, "three waits each");
@@ -754,6 +758,110 @@ test_short_way(void)
 	is_u64(global(p.arena, pfs_wait_instrument(p.arena, FIXTURE_WAIT_SOCKET)->name, "count_star"), 4, "by name");
 	is_u64(global(p.arena, pfs_wait_instrument(p.arena, FIXTURE_WAIT_IDLE)->name, "count_star"), 2, "and idle time");
 	is_u64(table_count(p.arena, "events_waits_history_long"), 6, "all in the long history");
+	pfs_timer.kind = PFS_TIMER_NANOSECOND;
+	leave_place(p);
+}
+
+/* So many short calls that read a byte each, and do not take long. */
+static void
+read_quickly(Place p, PfsSocketKnown *known, int calls)
+{
+	for (int i = 0; i < calls; i++)
+	{
+		PfsSocketCall call = {0};
+		bool quick = pfs_wait_begin_socket(p.session, known, PFS_IO_READ, true, &call);
+
+		ok(quick && pfs_wait_end_socket(p.session, known, PFS_IO_READ, true, &call, 1, call.start + 5), "a short call");
+	}
+}
+
+/* A socket that is known, in a session at rest. */
+static Place
+place_with_socket(bool shown, PfsSocketKnown *known)
+{
+	Place p = new_place(NULL, shown);
+	PfsWait wait = begin(p.session, FIXTURE_WAIT_SOCKET, FIXTURE_START);
+
+	pfs_timer.kind = PFS_TIMER_CYCLE;
+	wait.operation = PFS_OPERATION_RECV;
+	p.session->thread->socket.used = 1;
+	pfs_session_rest(p.session);
+	pfs_wait_end(p.session, &wait, FIXTURE_START + 5, 1);
+	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, known) && known->shown == shown, "it is known");
+	return p;
+}
+
+static uint64_t
+in_thread(PfsArena *arena, const char *name)
+{
+	Rows *rows = rows_where(arena, BY_THREAD, "event_name", name);
+	uint64_t count = rows_sum(rows, "count_star");
+
+	rows_free(rows);
+	return count;
+}
+
+/* Short calls count once at each level, whether they have moved to their cells or not, and as far as TRUNCATE lets them. */
+static void
+test_sums_of_calls(void)
+{
+	PfsSocketKnown known;
+	Place p = place_with_socket(true, &known);
+	const char *name = pfs_wait_instrument(p.arena, FIXTURE_WAIT_SOCKET)->name;
+	PfsCallSums *sums = &p.session->thread->call_sums;
+	PfsWait wait;
+
+	read_quickly(p, &known, 3);
+	is_u64(sums->part[PFS_IO_READ].count, 3, "they have not moved");
+	is_u64(in_thread(p.arena, name), 4, "by thread");
+	is_u64(global(p.arena, name, "count_star"), 4, "global");
+	is_u64(global(p.arena, name, "sum_timer_wait"), 20, "times");
+	is_u64(table_sum(p.arena, "socket_summary_by_instance", "sum_number_of_bytes_read"), 4, "by socket");
+	table_truncate(p.arena, BY_THREAD);
+	is_u64(in_thread(p.arena, name), 0, "TRUNCATE by thread");
+	is_u64(global(p.arena, name, "count_star"), 4, "leaves the others");
+	is_u64(table_sum(p.arena, "socket_summary_by_instance", "count_read"), 4, "and the socket");
+	wait = begin(p.session, FIXTURE_WAIT_SOCKET, FIXTURE_START);
+	wait.operation = PFS_OPERATION_RECV;
+	pfs_wait_end(p.session, &wait, FIXTURE_START + 5, 1);
+	is_u64(sums->part[PFS_IO_READ].count, 0, "they move before their cell goes on");
+	is_u64(in_thread(p.arena, name), 1, "by thread from nothing");
+	is_u64(global(p.arena, name, "count_star"), 5, "global goes on");
+	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known), "known again");
+	read_quickly(p, &known, 2);
+	table_truncate(p.arena, "socket_summary_by_instance");
+	is_u64(table_sum(p.arena, "socket_summary_by_instance", "count_read"), 0, "TRUNCATE by socket");
+	is_u64(in_thread(p.arena, name), 3, "leaves the thread");
+	wait = begin(p.session, FIXTURE_WAIT_SOCKET, FIXTURE_START);
+	wait.operation = PFS_OPERATION_RECV;
+	pfs_wait_end(p.session, &wait, FIXTURE_START + 5, 1);
+	is_u64(table_sum(p.arena, "socket_summary_by_instance", "count_read"), 1, "old ones do not come back");
+	is_u64(in_thread(p.arena, name), 4, "and are in the thread");
+	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known), "known once more");
+	read_quickly(p, &known, 2);
+	pfs_timer.kind = PFS_TIMER_NANOSECOND;
+	fixture_kill(p.session);
+	is_u64(global(p.arena, name, "count_star"), 10, "of a killed session");
+	p.session = fixture_attach(p.arena, 0, "ada", "h1");
+	is_u64(global(p.arena, name, "count_star"), 10, "they are its account's, and no successor's");
+	is_u64(in_thread(p.arena, name), 0, "who has none");
+	leave_place(p);
+}
+
+/* Where calls make no rows they count in the same way. */
+static void
+test_counted_calls(void)
+{
+	PfsSocketKnown known;
+	Place p = place_with_socket(false, &known);
+	const char *name = pfs_wait_instrument(p.arena, FIXTURE_WAIT_SOCKET)->name;
+
+	ok(pfs_wait_count_socket(p.session, &known, PFS_IO_READ, 100, 7, 110), "a call");
+	is_u64(global(p.arena, name, "sum_timer_wait"), 15, "is timed");
+	is_u64(table_sum(p.arena, "socket_summary_by_instance", "sum_number_of_bytes_read"), 8, "with its bytes");
+	is_u64(table_count(p.arena, CURRENT), 0, "without a row");
+	pfs_set_consumer(p.arena, PFS_CONSUMER_WAITS_CURRENT, true);
+	ok(!pfs_wait_count_socket(p.session, &known, PFS_IO_READ, 100, 7, 110), "not after a switch");
 	pfs_timer.kind = PFS_TIMER_NANOSECOND;
 	leave_place(p);
 }
@@ -1272,6 +1380,8 @@ main(void)
 	test_idle_around();
 	test_known_socket();
 	test_short_way();
+	test_sums_of_calls();
+	test_counted_calls();
 	test_totals();
 	test_many_kinds();
 	test_bill();
