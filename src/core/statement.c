@@ -286,7 +286,7 @@ pfs_statement_put_back_other(PfsSession *session, PfsStatement *statement)
 
 bool
 pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class, uint64_t query_id,
-				  uint32_t digest)
+				  uint32_t digest, uint32_t generation)
 {
 	PfsInstrument *instrument = pfs_statement_instrument(session->arena, class);
 
@@ -294,7 +294,7 @@ pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class, ui
 	*template = (PfsTemplate)
 	{
 		.query_id = query_id,.digest = digest,
-			.digest_generation = pfs_load(&session->arena->digest_generation),
+			.digest_generation = generation,
 			.class = (uint16_t) class,
 			.used = session->flags | (pfs_load(&instrument->timed) ? 0 : PFS_RECORD_UNTIMED),
 			.schema = session->schema,.role = session->role
@@ -375,7 +375,7 @@ pfs_statement_open(PfsSession *session, uint32_t class, PfsTicks start)
 {
 	PfsTemplate template;
 
-	return pfs_template_make(session, &template, class, 0, PFS_DIGEST_NONE)
+	return pfs_template_make(session, &template, class, 0, PFS_DIGEST_NONE, pfs_load(&session->arena->digest_generation))
 		? pfs_statement_begin(session, &template, false, session->running, start) : NULL;
 }
 

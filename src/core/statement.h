@@ -410,9 +410,12 @@ typedef struct PfsTemplate
 _Static_assert(offsetof(PfsStatementRecord, used) - offsetof(PfsStatementRecord, query_id) ==
 			   offsetof(PfsTemplate, used) && sizeof(PfsTemplate) == PFS_CACHE_LINE / 2, "copied at once");
 
-/* Fills in the template of a statement of this class.  False: the class is off. */
+/*
+ * Fills in the template of a statement of this class.  generation: of digests, asked before the digest was: else a row that was
+ * found before they were truncated might be taken for another's.  False: the class is off.
+ */
 extern bool pfs_template_make(PfsSession *session, PfsTemplate *template, uint32_t class,
-							  uint64_t query_id, uint32_t digest);
+							  uint64_t query_id, uint32_t digest, uint32_t generation);
 
 /*
  * Starts a statement at this time, in this parent or in none, by a template that is good now.  NULL when too

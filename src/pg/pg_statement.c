@@ -542,9 +542,9 @@ void
 pfs_pg_source_digest(PfsPgSource *source)
 {
 	pfs_pg_refresh_identity();
+	source->digest_generation = pfs_load_acquire(&pfs_arena->digest_generation);
 	source->digest = !pfs_pg_has_digest(source->query_id) ? PFS_DIGEST_NONE
 		: pfs_pg_digest_of(source->query_id, source->text, source->location, source->length);
-	source->digest_generation = pfs_load(&pfs_arena->digest_generation);
 }
 
 static PfsStatement *
@@ -556,7 +556,8 @@ begin_source(PfsPgSource *source)
 
 	if (source->digest_generation != pfs_load(&pfs_arena->digest_generation))
 		pfs_pg_source_digest(source);
-	enabled = pfs_template_make(&pfs_session, &template, source->class, source->query_id, source->digest);
+	enabled = pfs_template_make(&pfs_session, &template, source->class, source->query_id, source->digest,
+								source->digest_generation);
 	statement = open_statement(&template, !enabled, source->flags);
 	if (statement == NULL)
 		return NULL;

@@ -116,10 +116,11 @@ static void
 fill_common(PfsPgTemplate *template, const PlannedStmt *plan, const char *text, uint32 class, uint64 query_id)
 {
 	uint32		digest = PFS_DIGEST_NONE;
+	uint32		generation = pfs_load_acquire(&pfs_arena->digest_generation);
 
 	if (pfs_pg_has_digest(query_id))
 		digest = pfs_pg_digest_of(query_id, text, plan->stmt_location, plan->stmt_len);
-	template->silent = !pfs_template_make(&pfs_session, &template->shared, class, query_id, digest);
+	template->silent = !pfs_template_make(&pfs_session, &template->shared, class, query_id, digest, generation);
 	template->decided = pfs_session.decided;
 	template->text_length = 0;
 	if (plan->stmt_location >= 0 && text != NULL)

@@ -24,7 +24,8 @@ new_side(void)
 	side.session = fixture_attach(side.arena, 0, "ada", "h1");
 	side.session->may_be_plain = true;
 	side.session->role = FIXTURE_ROLE;
-	pfs_template_make(side.session, &side.template, 1, 77, fixture_digest(side.session, 77));
+	pfs_template_make(side.session, &side.template, 1, 77, fixture_digest(side.session, 77),
+					  pfs_load(&side.session->arena->digest_generation));
 	side.text = side.session->oldest_text - 1;
 	return side;
 }
