@@ -146,6 +146,9 @@ pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperatio
 /* Are they timed, as far as their event's name decides? */
 extern bool pfs_wait_rows_timed(PfsSession *session);
 
+/* Where a caller's cell stands that knows of none: it is of no row. */
+extern PfsObjectCell pfs_no_cell;
+
 extern void pfs_wait_rows_slow(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use,
 							   PfsTableOperation operation, uint64_t rows);
 
@@ -168,7 +171,7 @@ static inline bool
 pfs_wait_rows_quickly(PfsSession *session, PfsObjectCell *cell, uint32_t row, uint32_t use,
 					  PfsTableOperation operation, uint64_t rows)
 {
-	if (pfs_unlikely(cell == NULL || pfs_load(&cell->head.key) != row || pfs_load(&cell->head.use) != use ||
+	if (pfs_unlikely(pfs_load(&cell->head.key) != row || pfs_load(&cell->head.use) != use ||
 					 pfs_load(&cell->head.epoch) != session->rows.reset))
 		return false;
 	pfs_add(&session->rows.cell->stat.count, rows);
@@ -176,7 +179,7 @@ pfs_wait_rows_quickly(PfsSession *session, PfsObjectCell *cell, uint32_t row, ui
 	return true;
 }
 
-/* *cell: kept by the caller for this row, NULL at first. */
+/* *cell: kept by the caller for this row, &pfs_no_cell at first. */
 static inline void
 pfs_wait_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use,
 			  PfsTableOperation operation, uint64_t rows)

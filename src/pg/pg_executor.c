@@ -352,6 +352,7 @@ start_nested(QueryDesc *queryDesc, int eflags)
 	const PlannedStmt *plan = queryDesc->plannedstmt;
 	PfsStatement *caller = pfs_session.running;
 
+	pfs_pg_untied_fresh = NULL;
 	start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain_nested(plan), caller);
 }
 
@@ -456,6 +457,12 @@ note_rows(PfsStatement *statement, const QueryDesc *queryDesc)
 {
 	statement->host_rows += queryDesc->estate->es_processed;
 	statement->host_broken = false; /* the error was a warning, or was caught */
+}
+
+/* Before it runs, while the words that this looks at are still near. */
+static pg_attribute_always_inline void
+note_protocol(const QueryDesc *queryDesc)
+{
 	if (pfs_unlikely(!pfs_session.extended) && queryDesc->dest->mydest == DestRemoteExecute)
 		pfs_session.extended = true;
 }
@@ -485,6 +492,7 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	if (pfs_unlikely(statement->host_state == PFS_PG_SUSPENDED))
 		pfs_pg_move(statement, PFS_PG_RUNNING,
 					statement->record->level == 0 ? pfs_pg_command_since() : 0);
+	note_protocol(queryDesc);
 	enter_call(statement, &stage.guard, guarded);
 	aside = pfs_pg_protocol_aside();	/* a guard brings it back */
 	pfs_brief_begin(&stage.query->relations, statement);
@@ -501,12 +509,11 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	}
 }
 
-/* As enter_call, of the untied query's statement, while no other is on stage. */
+/* As enter_call, of the untied query's statement, while no other is on stage: none has called it, as when it began. */
 static pg_attribute_always_inline void
 enter_untied(PfsStatement *statement, ErrorContextCallback *guard)
 {
 	pfs_pg_error_guard(guard);
-	statement->host_caller = NULL;
 	statement->host_enter_level = pfs_pg_nest_level;
 	statement->host_in_call = true;
 	pfs_session.running = statement;
@@ -519,34 +526,28 @@ is_on_stage(const PfsPgQuery *query, const PfsStatement *statement)
 	return pfs_likely(query->relations.statement == statement) && pfs_likely(pfs_session.running == statement);
 }
 
-static pg_attribute_always_inline void
-leave_untied(PfsStatement *statement, const ErrorContextCallback *guard)
-{
-	pfs_pg_error_unguard(guard);
-	statement->host_in_call = false;
-	pfs_session.running = NULL;
-}
-
-/* Its call was not brief to the end, has ended its statement, or left others on stage. */
+/* Something has happened during the run, or its rows were not counted. */
 static pg_noinline void
-run_over(const QueryDesc *queryDesc, PfsStatement *statement, const ErrorContextCallback *guard)
+run_over(const QueryDesc *queryDesc)
 {
-	PfsPgQuery *query = &pfs_pg_untied;
+	PfsRelations *relations = &pfs_pg_untied.relations;
+	PfsStatement *statement;
 
-	pfs_brief_end(&query->relations);
-	if (leave_call(query, statement, guard, true))
-		note_rows(statement, queryDesc);
+	pfs_pg_untied_fresh = NULL;
+	if (relations->estate != queryDesc->estate)
+		return;
+	pfs_brief_end(relations);
+	statement = relations->statement;
+	if (statement == NULL)
+		return;
+	pfs_pg_leave(statement);
+	note_rows(statement, queryDesc);
 }
 
-/* Most often it is the first run of the untied query: its statement is the client's, and runs. */
-static pg_attribute_always_inline bool
-is_first(const QueryDesc *queryDesc)
-{
-	return pfs_likely(pfs_pg_untied_fresh == queryDesc->estate) && pfs_likely(pfs_session.running == NULL) &&
-		pfs_likely(pfs_pg_protocol_stands());
-}
-
-/* That one, if it is brief, and changes a table or only reads. */
+/*
+ * Most often it is the first run of the untied query, and that is brief: it changes a table, or only reads.  Whatever can happen
+ * meanwhile resets the word that is looked at afterwards.
+ */
 static pg_attribute_always_inline void
 run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 {
@@ -554,29 +555,50 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 	PfsRelations *relations;
 	PfsStatement *statement;
 	ErrorContextCallback guard;
+	int64		scanned;
+	int64		changed;
 
 	pfs_keep(query);
-	relations = &query->relations;
-	statement = relations->statement;
-	if (pfs_unlikely(!(changes ? pfs_brief_begin_change(relations, statement) : pfs_brief_begin_scan(relations, statement))))
+	statement = query->relations.statement;
+	if (pfs_unlikely(!(changes ? pfs_brief_begin_change(&query->relations, statement)
+					   : pfs_brief_begin_scan(&query->relations, statement))))
 	{
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
 	}
-	pfs_pg_untied_fresh = NULL;
+	note_protocol(queryDesc);
 	pfs_pg_protocol_step_aside();
 	enter_untied(statement, &guard);
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	pfs_pg_protocol_return();
-	if (pfs_unlikely(!is_on_stage(query, statement)) ||
-		pfs_unlikely(!(changes ? pfs_brief_end_change(relations, statement)
-					   : pfs_brief_end_scan(relations, statement))))
+	pfs_pg_error_unguard(&guard);
+	query = &pfs_pg_untied;
+	pfs_keep(query);			/* no register has to be kept for it, nor for its statement */
+	relations = &query->relations;
+	statement = relations->statement;
+	if (pfs_unlikely(pfs_pg_untied_fresh != queryDesc->estate) ||
+		pfs_unlikely(!(changes ? pfs_brief_end_change(relations, statement, &scanned, &changed)
+					   : pfs_brief_end_scan(relations, statement, &scanned))))
 	{
-		run_over(queryDesc, statement, &guard);
+		run_over(queryDesc);
 		return;
 	}
-	leave_untied(statement, &guard);
-	note_rows(statement, queryDesc);
+	pfs_pg_untied_fresh = NULL;
+	statement->host_in_call = false;
+	pfs_session.running = NULL;
+	statement->host_rows += queryDesc->estate->es_processed;
+	if (!pfs_brief_shows())
+		return;
+	if (changes)
+		pfs_brief_show_change(relations, scanned, changed);
+	else
+		pfs_brief_show_scan(relations, scanned);
+}
+
+static PFS_HOT pg_noinline void
+run_scan(PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	run_brief(false, PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
 static PFS_HOT pg_noinline void
@@ -624,9 +646,9 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 	pfs_pg_untied_fresh = NULL;
 	pfs_pg_enter(statement);
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	if (pfs_unlikely(!is_on_stage(query, statement)) ||
+	if (pfs_unlikely(!is_on_stage(query, statement)) || pfs_unlikely(!pfs_brief_is_last(&query->relations)) ||
 		pfs_unlikely(!(pfs_likely(query->relations.brief == PFS_BRIEF_SCAN)
-					   ? pfs_brief_end_scan(&query->relations, statement)
+					   ? pfs_brief_end_shown_scan(&query->relations, statement)
 					   : pfs_brief_end_read(&query->relations, statement))))
 	{
 		pfs_brief_end(&query->relations);
@@ -641,16 +663,10 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 	note_rows(statement, queryDesc);
 }
 
-static PFS_HOT pg_noinline void
-run_scan(PFS_EXECUTOR_RUN_PARAMETERS)
-{
-	run_brief(false, PFS_EXECUTOR_RUN_ARGUMENTS);
-}
-
 static PFS_HOT void
 pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	if (pfs_unlikely(!is_first(queryDesc)))
+	if (pfs_unlikely(pfs_pg_untied_fresh != queryDesc->estate) || pfs_unlikely(!pfs_pg_protocol_stands()))
 		run_nested(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else if (pfs_pg_untied.relations.statement->host_brief != PFS_BRIEF_SCAN)
 		run_change(PFS_EXECUTOR_RUN_ARGUMENTS);

@@ -54,7 +54,15 @@ typedef struct PfsPgQuery
 /* The one to whose memory nothing is tied, see above; no estate: there is none. */
 extern PfsPgQuery pfs_pg_untied;
 
-/* Its EState, as long as it did not run, and its statement runs. */
+/*
+ * Its EState, from its ExecutorStart to the end of its first run, as long as nothing but that happens: nobody else has been
+ * on stage since its statement left it, no other call has begun or ended, and its relations are as they were noted.  So it is
+ * reset by whatever makes that untrue:
+ *	- its statement, or another one with a query, ends or rests: pfs_pg_query_without, pfs_pg_move;
+ *	- another one comes on stage: pfs_pg_enter, start_nested; a query is executed in the general way: run_any;
+ *	- calls are put on or taken off the list of those that run, but in the short way: calls.c;
+ *	- an error is raised, or a nested call looks at the relations: pfs_relations_spell_out.
+ */
 extern EState *pfs_pg_untied_fresh;
 
 /* After ExecutorStart.  statement: NULL = none.  NULL: no memory (counted). */

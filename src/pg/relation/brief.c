@@ -89,17 +89,19 @@ pfs_brief_excludes_nothing(Relation table, uint32 rules)
 PFS_HOT pg_noinline bool
 pfs_brief_begin_read(PfsRelations *relations, const PfsStatement *statement)
 {
+	const PgStat_TableStatus *status;
 	Relation	table;
 	PfsKnown   *known;
 
 	if (pfs_unlikely(statement->host_brief != PFS_BRIEF_READ) || pfs_unlikely(!pfs_brief_may_begin()))
 		return false;
 	table = ((const ScanState *) pfs_brief_leaf(relations, statement->host_hops))->ss_currentRelation;
+	status = table->pgstat_info;
 	known = pfs_brief_ready(pfs_session.arena, table);
-	if (pfs_unlikely(known == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
+	if (pfs_unlikely(known == NULL) || pfs_unlikely(status == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
 		return false;
 	pfs_known_epoch++;
-	pfs_brief_note_table(&relations->own[PFS_BRIEF_SCANNED], table, known);
+	pfs_brief_note_table(&relations->own[PFS_BRIEF_SCANNED], table, status, known);
 	pfs_brief_run(relations, PFS_BRIEF_READ);
 	return true;
 }
@@ -116,14 +118,38 @@ pfs_brief_begin_other(PfsRelations *relations, const PfsStatement *statement)
 PFS_HOT pg_noinline bool
 pfs_brief_end_read(PfsRelations *relations, PfsStatement *statement)
 {
-	uint64		rows;
+	const PfsPart *part = &relations->own[PFS_BRIEF_SCANNED];
+	int64		rows = relations->brief == PFS_BRIEF_READ ? pfs_brief_take_table(part, PFS_TABLE_FETCH) : -1;
 
-	if (pfs_unlikely(relations->brief != PFS_BRIEF_READ) || pfs_unlikely(!pfs_brief_is_last(relations)) ||
-		pfs_unlikely(!pfs_brief_take_table(&relations->own[PFS_BRIEF_SCANNED], PFS_TABLE_FETCH, &rows)))
+	if (pfs_unlikely(rows < 0))
 		return false;
-	pfs_brief_leave(relations);
 	if (pfs_likely(rows > 0))
-		pfs_statement_count(statement, PFS_COUNTER_ROWS_EXAMINED, rows);
+		pfs_brief_examined(statement, (uint64) rows);
+	if (pfs_brief_shows())
+		pfs_brief_show(part, PFS_TABLE_FETCH, rows);
+	pfs_brief_leave(relations);
+	return true;
+}
+
+/* Its parts are as they were noted until the next call of the query. */
+pg_noinline void
+pfs_brief_show_change(const PfsRelations *relations, int64 scanned, int64 changed)
+{
+	if (scanned > 0)
+		pfs_brief_show_scan(relations, scanned);
+	pfs_brief_show(&relations->own[PFS_BRIEF_CHANGED], pfs_brief_operation(relations), changed);
+}
+
+static bool
+end_change(PfsRelations *relations, PfsStatement *statement)
+{
+	int64		scanned;
+	int64		changed;
+
+	if (!pfs_brief_end_change(relations, statement, &scanned, &changed))
+		return false;
+	if (pfs_brief_shows())
+		pfs_brief_show_change(relations, scanned, changed);
 	return true;
 }
 
@@ -132,7 +158,7 @@ pfs_brief_end_other(PfsRelations *relations)
 {
 	PfsStatement *statement = relations->statement;
 
-	if (statement == NULL || !(relations->brief > PFS_BRIEF_SCAN ? pfs_brief_end_change(relations, statement)
+	if (statement == NULL || !pfs_brief_is_last(relations) || !(relations->brief > PFS_BRIEF_SCAN ? end_change(relations, statement)
 							   : pfs_brief_end_read(relations, statement)))
 		pfs_relations_end(relations);
 }

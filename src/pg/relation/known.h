@@ -34,8 +34,8 @@ typedef struct PfsKnown
 	uint8		excludes:1;		/* index of an exclusion constraint */
 	uint8		owed:1;			/* rows could not be recorded when they were counted, see pfs_known_owe */
 	uint8		samples:4;		/* timed executions, up to PFS_SAMPLES_FIRST */
-	uint8		skip;			/* executions to come that are not timed ... */
-	uint8		skipped;		/* ... as it was at first */
+	uint8		until_timed;	/* the next execution that is timed: 1 = the next one */
+	uint8		skipped;		/* executions that are not, before it */
 	uint32		rules;			/* as of this arena->objects_changed */
 	uint32		epoch;			/* in which "seen" was right, see parts.h */
 	PfsObjectCell *cell;		/* where this thread counts, as far as is known */

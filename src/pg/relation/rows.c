@@ -12,6 +12,7 @@
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
+#include "core/wait.h"
 #include "miscadmin.h"
 #include "pg/relation/known.h"
 #include "utils/lsyscache.h"
@@ -96,8 +97,8 @@ pfs_known_ask(PfsKnown *known)
 
 	known->watched = known->timed = false;
 	known->row = 0;
-	known->cell = NULL;
-	known->skip = 0;
+	known->cell = &pfs_no_cell;
+	known->until_timed = 1;
 	if (kind == PFS_KNOWN_INDEX)
 	{
 		key.index = known->oid;
