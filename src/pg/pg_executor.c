@@ -555,10 +555,8 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 	PfsRelations *relations;
 	PfsStatement *statement;
 	ErrorContextCallback guard;
-	int64		scanned;
-	int64		changed;
+	int64		rows;
 
-	pfs_keep(query);
 	statement = query->relations.statement;
 	if (pfs_unlikely(!(changes ? pfs_brief_begin_change(&query->relations, statement)
 					   : pfs_brief_begin_scan(&query->relations, statement))))
@@ -572,13 +570,12 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	pfs_pg_protocol_return();
 	pfs_pg_error_unguard(&guard);
-	query = &pfs_pg_untied;
 	pfs_keep(query);			/* no register has to be kept for it, nor for its statement */
 	relations = &query->relations;
 	statement = relations->statement;
 	if (pfs_unlikely(pfs_pg_untied_fresh != queryDesc->estate) ||
-		pfs_unlikely(!(changes ? pfs_brief_end_change(relations, statement, &scanned, &changed)
-					   : pfs_brief_end_scan(relations, statement, &scanned))))
+		pfs_unlikely(!(changes ? pfs_brief_end_change(relations, statement, &rows)
+					   : pfs_brief_end_scan(relations, statement, &rows))))
 	{
 		run_over(queryDesc);
 		return;
@@ -590,9 +587,9 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 	if (!pfs_brief_shows())
 		return;
 	if (changes)
-		pfs_brief_show_change(relations, scanned, changed);
+		pfs_brief_show_change(relations, statement, rows);
 	else
-		pfs_brief_show_scan(relations, scanned);
+		pfs_brief_show_scan(relations, rows);
 }
 
 static PFS_HOT pg_noinline void

@@ -40,8 +40,8 @@ pfs_brief_ready(const PfsArena *arena, Relation relation)
 		pfs_likely(known->rules == pfs_load(&arena->objects_changed)) ? known : NULL;
 }
 
-/* brief.c: is there nothing that may conflict with new rows and has to be looked at? */
-extern bool pfs_brief_excludes_nothing(Relation table, uint32 rules);
+/* brief.c: is there nothing that may conflict with new rows and has to be looked at?  Notes it if so. */
+extern bool pfs_brief_excludes_nothing(Relation table, PfsKnown *known);
 
 /* Is this execution not timed?  As pfs_times_decide. */
 static inline bool
@@ -69,29 +69,34 @@ pfs_brief_index(const PfsRelations *relations, uint32 hops)
 	return ((const IndexScanState *) pfs_brief_leaf(relations, hops))->iss_RelationDesc;
 }
 
+static inline void
+pfs_brief_note(PfsPart *part, Relation relation, PfsKnown *known)
+{
+	part->relation = relation;
+	part->known = known;
+}
+
 /* What is returned is noted when it ends: before, nobody asks an index that is read with its table. */
 static inline void
 pfs_brief_note_scan(PfsRelations *relations, Relation index, const PgStat_TableStatus *status, PfsKnown *known)
 {
-	PfsPart    *part = &relations->own[PFS_BRIEF_SCANNED];
 	uint64		fetched = pfs_index_fetched(status);
 
-	part->relation = index;
-	part->known = known;
+	pfs_brief_note(&relations->own[PFS_BRIEF_SCANNED], index, known);
 	known->epoch = pfs_known_epoch;
 	known->seen[PFS_INDEX_FETCHED] = fetched;
 }
 
+/* Its epoch is noted when it is sure that the call is brief: else the general one notes all of it again. */
 static inline void
 pfs_brief_note_table(PfsPart *part, Relation table, const PgStat_TableStatus *status, PfsKnown *known)
 {
 	PfsCounters now;
 
+	pfs_brief_note(part, table, known);
 	pfs_counters_read_table(status, &now);
-	memcpy(known->seen, now.value, sizeof(now.value));
-	known->epoch = pfs_known_epoch;
-	part->relation = table;
-	part->known = known;
+	for (int i = 0; i < PFS_TABLE_OPERATIONS; i++)
+		known->seen[i] = now.value[i];
 }
 
 static pg_attribute_always_inline void
@@ -144,8 +149,7 @@ pfs_brief_begin_change(PfsRelations *relations, const PfsStatement *statement)
 	uint32		hops = statement->host_hops;
 	Relation	table,
 				index = NULL;
-	const PgStat_TableStatus *status,
-			   *of_index = NULL;
+	const PgStat_TableStatus *status;
 	PfsKnown   *changed,
 			   *scanned;
 
@@ -155,23 +159,25 @@ pfs_brief_begin_change(PfsRelations *relations, const PfsStatement *statement)
 	status = table->pgstat_info;
 	scanned = changed = pfs_brief_ready(arena, table);
 	if (pfs_unlikely(changed == NULL) || pfs_unlikely(status == NULL) ||
-		(pfs_likely(brief != PFS_BRIEF_DELETE) && pfs_unlikely(!pfs_brief_excludes_nothing(table, changed->rules))))
+		(pfs_unlikely(!changed->excludes_nothing) && brief != PFS_BRIEF_DELETE &&
+		 !pfs_brief_excludes_nothing(table, changed)))
 		return false;
+	pfs_brief_note_table(&relations->own[PFS_BRIEF_CHANGED], table, status, changed);
 	if (pfs_likely(hops > 0))
 	{
 		index = pfs_brief_index(relations, hops);
-		of_index = index->pgstat_info;
+		status = index->pgstat_info;
 		scanned = pfs_brief_ready(arena, index);
-		if (pfs_unlikely(scanned == NULL) || pfs_unlikely(of_index == NULL))
+		if (pfs_unlikely(scanned == NULL) || pfs_unlikely(status == NULL))
 			return false;
 	}
 	if (pfs_unlikely(!pfs_brief_untimed(scanned)))
 		return false;
-	pfs_known_epoch++;
-	relations->own[PFS_BRIEF_SCANNED].relation = NULL;
+	changed->epoch = ++pfs_known_epoch;
 	if (pfs_likely(index != NULL))
-		pfs_brief_note_scan(relations, index, of_index, scanned);
-	pfs_brief_note_table(&relations->own[PFS_BRIEF_CHANGED], table, status, changed);
+		pfs_brief_note_scan(relations, index, status, scanned);
+	else
+		relations->own[PFS_BRIEF_SCANNED].relation = NULL;
 	pfs_brief_run(relations, brief);
 	return true;
 }
@@ -240,27 +246,26 @@ pfs_brief_take_scan(const PfsPart *part, PfsStatement *statement)
 	return rows;
 }
 
-/* The same of a table, if nothing but this has happened to it: then all its counters have moved by as much as this one. */
+/* The same of a table that is changed, if nothing else has happened to it. */
 static pg_attribute_always_inline int64
-pfs_brief_take_table(const PfsPart *part, PfsTableOperation operation)
+pfs_brief_take_changed(const PfsPart *part, PfsTableOperation operation)
 {
 	PfsKnown   *known = part->known;
 	const PgStat_TableStatus *status = part->relation->pgstat_info;
-	PfsCounters now;
+	const uint64 *seen = known->seen;
 	uint64		after;
+	uint64		sum;
 	int64		rows;
 
 	if (pfs_unlikely(status == NULL))
 		return -1;
-	pfs_counters_read_table(status, &now);
-	after = now.value[operation];
-	now.value[operation] = known->seen[operation];
-	if (pfs_unlikely(memcmp(now.value, known->seen, sizeof(now.value)) != 0))
+	sum = pfs_counters_read_sum(status, operation, &after);
+	rows = (int64) (after - seen[operation]);
+	if (pfs_unlikely(sum - (uint64) rows != seen[0] + seen[1] + seen[2] + seen[3]) || pfs_unlikely(rows < 0))
 		return -1;
-	rows = (int64) (after - known->seen[operation]);
 	if (pfs_unlikely(rows == 0))
 		return 0;
-	if (pfs_unlikely(rows < 0) || pfs_unlikely(!pfs_brief_counts(known, operation, (uint64) rows)))
+	if (pfs_unlikely(!pfs_brief_counts(known, operation, (uint64) rows)))
 		return -1;
 	known->seen[operation] = after;
 	return rows;
@@ -313,6 +318,9 @@ pfs_brief_end_shown_scan(PfsRelations *relations, PfsStatement *statement)
 	return true;
 }
 
+/* brief.c: the same of a change; what was scanned was examined. */
+extern void pfs_brief_show_change(const PfsRelations *relations, const PfsStatement *statement, int64 rows);
+
 static inline PfsTableOperation
 pfs_brief_operation(const PfsRelations *relations)
 {
@@ -320,28 +328,23 @@ pfs_brief_operation(const PfsRelations *relations)
 }
 
 static pg_attribute_always_inline bool
-pfs_brief_end_change(PfsRelations *relations, PfsStatement *statement, int64 *scanned, int64 *changed)
+pfs_brief_end_change(PfsRelations *relations, PfsStatement *statement, int64 *rows)
 {
 	const PfsPart *part = relations->own;
 
-	*scanned = 0;
-	if (pfs_likely(part[PFS_BRIEF_SCANNED].relation != NULL))
-		*scanned = pfs_brief_take_scan(&part[PFS_BRIEF_SCANNED], statement);
-	if (pfs_unlikely(*scanned < 0))
+	if (pfs_likely(part[PFS_BRIEF_SCANNED].relation != NULL) &&
+		pfs_unlikely(pfs_brief_take_scan(&part[PFS_BRIEF_SCANNED], statement) < 0))
 		return false;
-	*changed = pfs_brief_take_table(&part[PFS_BRIEF_CHANGED], pfs_brief_operation(relations));
-	if (pfs_unlikely(*changed < 0))
+	*rows = pfs_brief_take_changed(&part[PFS_BRIEF_CHANGED], pfs_brief_operation(relations));
+	if (pfs_unlikely(*rows < 0))
 	{
 		if (pfs_brief_shows())
-			pfs_brief_show_scan(relations, *scanned);
+			pfs_brief_show_change(relations, statement, 0);
 		return false;
 	}
 	pfs_brief_leave(relations);
 	return true;
 }
-
-/* brief.c */
-extern void pfs_brief_show_change(const PfsRelations *relations, int64 scanned, int64 changed);
 
 extern bool pfs_brief_end_read(PfsRelations *relations, PfsStatement *statement);
 

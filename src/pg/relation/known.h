@@ -27,7 +27,8 @@ typedef struct PfsKnown
 	Oid			oid;			/* 0 = free */
 	uint32		row;			/* in the arena, see object.h; 0 = none */
 	uint32		use;
-	uint8		kind:7;			/* PfsKnownKind */
+	uint8		kind:3;			/* PfsKnownKind */
+	uint8		excludes_nothing:1; /* table: none of its indexes is of an exclusion constraint, see pfs_known_attach */
 	uint8		routed:1;		/* index met by routing, see routed.c */
 	uint8		watched:1;		/* setup_objects says so ... */
 	uint8		timed:1;		/* ... and this */
@@ -67,6 +68,9 @@ pfs_known_find(Oid oid)
 
 	return pfs_likely(known->oid == oid) ? known : pfs_known_find_slow(oid);
 }
+
+/* rows.c: once a process: what depends on a table's indexes is forgotten when the server forgets what they are. */
+extern void pfs_known_attach(void);
 
 /* rows.c: finds out what it is, its row and names, and whether it is watched.  May raise an error. */
 extern void pfs_known_ask(PfsKnown *known);

@@ -15,6 +15,7 @@
 #include "core/wait.h"
 #include "miscadmin.h"
 #include "pg/relation/known.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -119,6 +120,28 @@ pfs_known_ask(PfsKnown *known)
 	name_row(known->row, known->use, &names, key.index);
 	known->watched = pfs_table_watched(pfs_arena, known->row, known->use, &timed);
 	known->timed = timed;
+}
+
+/* Looked at in the first places only (pfs_known_place), where it is set. */
+static void
+forget_indexes(Datum arg, Oid relation)
+{
+	if (OidIsValid(relation))
+		pfs_known_place(relation)->excludes_nothing = false;
+	else
+		for (int i = 0; i < PFS_KNOWN; i++)
+			if (pfs_known[i].excludes_nothing)
+				pfs_known[i].excludes_nothing = false;
+}
+
+void
+pfs_known_attach(void)
+{
+	static bool attached = false;
+
+	if (!attached)
+		CacheRegisterRelcacheCallback(forget_indexes, (Datum) 0);
+	attached = true;
 }
 
 bool
