@@ -346,14 +346,36 @@ start_planned(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStat
 	start_plain(queryDesc, eflags, plan, statement, NULL);
 }
 
+/* As start_plain.  SPI reads most of them at once. */
 static PFS_HOT pg_noinline void
 start_nested(QueryDesc *queryDesc, int eflags)
 {
 	const PlannedStmt *plan = queryDesc->plannedstmt;
-	PfsStatement *caller = pfs_session.running;
+	PfsStatement *statement;
+	PfsStatement *caller;
+	uint64		id;
 
-	pfs_pg_untied_fresh = NULL;
-	start_plain(queryDesc, eflags, plan, pfs_pg_begin_plain_nested(plan), caller);
+	statement = pfs_pg_begin_plain_nested(plan);
+	if (pfs_unlikely(statement == NULL))
+	{
+		start_any(queryDesc, eflags);
+		return;
+	}
+	id = statement->record->statement_id;
+	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
+	if (pfs_unlikely(pfs_session.running != statement || statement->record->statement_id != id) ||
+		pfs_unlikely(queryDesc->planstate->plan != plan->planTree) || pfs_unlikely(statement->host_watches) ||
+		pfs_unlikely(queryDesc->dest == NULL || queryDesc->dest->mydest != DestSPI))
+	{
+		start_done(queryDesc, plan, statement, id);
+		return;
+	}
+	caller = statement->host_caller;
+	statement->host_in_call = false;
+	statement->host_at_once = true;
+	pfs_session.running = caller;
+	if (pfs_unlikely(pfs_pg_query_attach(queryDesc, statement) == NULL))
+		end_unattached(statement);
 }
 
 static PFS_HOT void
@@ -480,7 +502,7 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 		pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
 	}
-	pfs_pg_untied_fresh = NULL;
+	pfs_pg_undisturbed = NULL;
 	find_stage(&stage, queryDesc);
 	statement = stage.statement;
 	note_execution(statement);
@@ -519,13 +541,6 @@ enter_untied(PfsStatement *statement, ErrorContextCallback *guard)
 	pfs_session.running = statement;
 }
 
-/* As leave_call, if nothing has happened to its statement meanwhile. */
-static pg_attribute_always_inline bool
-is_on_stage(const PfsPgQuery *query, const PfsStatement *statement)
-{
-	return pfs_likely(query->relations.statement == statement) && pfs_likely(pfs_session.running == statement);
-}
-
 /* Something has happened during the run, or its rows were not counted. */
 static pg_noinline void
 run_over(const QueryDesc *queryDesc)
@@ -533,7 +548,7 @@ run_over(const QueryDesc *queryDesc)
 	PfsRelations *relations = &pfs_pg_untied.relations;
 	PfsStatement *statement;
 
-	pfs_pg_untied_fresh = NULL;
+	pfs_pg_undisturbed = NULL;
 	if (relations->estate != queryDesc->estate)
 		return;
 	pfs_brief_end(relations);
@@ -573,14 +588,14 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 	pfs_keep(query);			/* no register has to be kept for it, nor for its statement */
 	relations = &query->relations;
 	statement = relations->statement;
-	if (pfs_unlikely(pfs_pg_untied_fresh != queryDesc->estate) ||
+	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate) ||
 		pfs_unlikely(!(changes ? pfs_brief_end_change(relations, statement, &rows)
 					   : pfs_brief_end_scan(relations, statement, &rows))))
 	{
 		run_over(queryDesc);
 		return;
 	}
-	pfs_pg_untied_fresh = NULL;
+	pfs_pg_undisturbed = NULL;
 	statement->host_in_call = false;
 	pfs_session.running = NULL;
 	statement->host_rows += queryDesc->estate->es_processed;
@@ -614,6 +629,16 @@ find_nested(const QueryDesc *desc)
 	return query != NULL && pfs_likely(query->relations.estate == desc->estate) ? query : NULL;
 }
 
+/* As run_over, of a nested one. */
+static pg_noinline void
+nested_over(const QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *statement)
+{
+	pfs_pg_undisturbed = NULL;
+	pfs_brief_end(&query->relations);
+	if (leave_call(query, statement, NULL, false))
+		note_rows(statement, queryDesc);
+}
+
 /*
  * A nested query that is read to its end at once, if it is brief: the error guard around its caller is its own, and our
  * methods stand aside already.
@@ -640,30 +665,27 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
 	}
-	pfs_pg_untied_fresh = NULL;
 	pfs_pg_enter(statement);
+	pfs_pg_undisturbed = queryDesc->estate;
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	if (pfs_unlikely(!is_on_stage(query, statement)) || pfs_unlikely(!pfs_brief_is_last(&query->relations)) ||
+	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate) ||
 		pfs_unlikely(!(pfs_likely(query->relations.brief == PFS_BRIEF_SCAN)
 					   ? pfs_brief_end_shown_scan(&query->relations, statement)
 					   : pfs_brief_end_read(&query->relations, statement))))
 	{
-		pfs_brief_end(&query->relations);
-		if (!leave_call(query, statement, NULL, false))
-			return;
+		nested_over(queryDesc, query, statement);
+		return;
 	}
-	else
-	{
-		statement->host_in_call = false;
-		pfs_session.running = statement->host_caller;
-	}
-	note_rows(statement, queryDesc);
+	pfs_pg_undisturbed = NULL;
+	statement->host_in_call = false;
+	pfs_session.running = statement->host_caller;
+	statement->host_rows += queryDesc->estate->es_processed;
 }
 
 static PFS_HOT void
 pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	if (pfs_unlikely(pfs_pg_untied_fresh != queryDesc->estate) || pfs_unlikely(!pfs_pg_protocol_stands()))
+	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate) || pfs_unlikely(!pfs_pg_protocol_stands()))
 		run_nested(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else if (pfs_pg_untied.relations.statement->host_brief != PFS_BRIEF_SCAN)
 		run_change(PFS_EXECUTOR_RUN_ARGUMENTS);

@@ -55,15 +55,17 @@ typedef struct PfsPgQuery
 extern PfsPgQuery pfs_pg_untied;
 
 /*
- * Its EState, from its ExecutorStart to the end of its first run, as long as nothing but that happens: nobody else has been
- * on stage since its statement left it, no other call has begun or ended, and its relations are as they were noted.  So it is
- * reset by whatever makes that untrue:
+ * The EState of a query in the plain way, as long as nothing happens but its own run: of the untied one, from its ExecutorStart to
+ * the end of its first run; of a nested one, while it runs.  Who looks at it then knows that its statement is on stage (or, before
+ * the run, nobody's), that this is the only call that was put on the list of those that run, and that its relations are as they
+ * were noted.  So it is reset by whatever may make that untrue:
  *	- its statement, or another one with a query, ends or rests: pfs_pg_query_without, pfs_pg_move;
- *	- another one comes on stage: pfs_pg_enter, start_nested; a query is executed in the general way: run_any;
- *	- calls are put on or taken off the list of those that run, but in the short way: calls.c;
+ *	- another one comes on stage: pfs_pg_enter, or (nested, in the plain way) pfs_pg_query_attach; a query runs in the general
+ *	  way: run_any;
+ *	- calls are put on that list or taken off, but in the short way: calls.c;
  *	- an error is raised, or a nested call looks at the relations: pfs_relations_spell_out.
  */
-extern EState *pfs_pg_untied_fresh;
+extern EState *pfs_pg_undisturbed;
 
 /* After ExecutorStart.  statement: NULL = none.  NULL: no memory (counted). */
 extern PfsPgQuery *pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement);
@@ -101,7 +103,7 @@ pfs_pg_query_leave_untied(const QueryDesc *desc, PfsStatement *statement)
 		pfs_pg_untied_forget();
 	pfs_relations_init(&query->relations, desc->estate, desc->planstate, statement);
 	statement->host_query = query;
-	pfs_pg_untied_fresh = desc->estate;
+	pfs_pg_undisturbed = desc->estate;
 	pfs_pg_entry.queries++;
 	return query;
 }
@@ -111,7 +113,7 @@ static inline void
 pfs_pg_query_without(PfsPgQuery *query)
 {
 	query->relations.statement = NULL;
-	pfs_pg_untied_fresh = NULL; /* whosever it is */
+	pfs_pg_undisturbed = NULL; /* whosever it is */
 }
 
 /* Query and statement know nothing of each other any more. */

@@ -67,7 +67,7 @@ pfs_pg_enter(PfsStatement *statement)
 	statement->host_enter_level = pfs_pg_nest_level;
 	statement->host_in_call = true;
 	pfs_session.running = statement;
-	pfs_pg_untied_fresh = NULL;
+	pfs_pg_undisturbed = NULL;
 }
 
 /* Those above were left by an error that somebody caught without a subtransaction. */
