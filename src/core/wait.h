@@ -165,14 +165,15 @@ pfs_wait_rows_known(const PfsSession *session)
 
 /*
  * If so, counts them the short way, without the row that rows.shown asks for: two additions, of which each is right
- * by itself, so that readers need no sequence.  False: it is not open, nothing was done.
+ * by itself, so that readers need no sequence.  False: it is not open, nothing was done.  (Row and use by address: no
+ * registers are taken for them before they are compared.)
  */
 static inline bool
-pfs_wait_rows_quickly(PfsSession *session, PfsObjectCell *cell, uint32_t row, uint32_t use,
+pfs_wait_rows_quickly(PfsSession *session, PfsObjectCell *cell, const uint32_t *row, const uint32_t *use,
 					  PfsTableOperation operation, uint64_t rows)
 {
-	if (pfs_unlikely(pfs_load(&cell->head.key) != row || pfs_load(&cell->head.use) != use ||
-					 pfs_load(&cell->head.epoch) != session->rows.reset))
+	if (pfs_unlikely(pfs_load(&cell->head.key) != *row) || pfs_unlikely(pfs_load(&cell->head.use) != *use) ||
+		pfs_unlikely(pfs_load(&cell->head.epoch) != session->rows.reset))
 		return false;
 	pfs_add(&session->rows.cell->stat.count, rows);
 	pfs_add(&cell->stat.table.operation[operation].count, rows);
@@ -185,7 +186,7 @@ pfs_wait_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 			  PfsTableOperation operation, uint64_t rows)
 {
 	if (pfs_unlikely(!pfs_wait_rows_known(session) ||
-					 !pfs_wait_rows_quickly(session, *cell, row, use, operation, rows)))
+					 !pfs_wait_rows_quickly(session, *cell, &row, &use, operation, rows)))
 		pfs_wait_rows_slow(session, cell, row, use, operation, rows);
 	else if (pfs_unlikely(session->rows.shown))
 		pfs_wait_rows_show(session, row, use, operation, rows);

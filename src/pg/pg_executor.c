@@ -566,15 +566,14 @@ run_over(const QueryDesc *queryDesc)
 static pg_attribute_always_inline void
 run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	PfsPgQuery *query = &pfs_pg_untied;
-	PfsRelations *relations;
-	PfsStatement *statement;
+	PfsRelations *relations = &pfs_pg_untied.relations;
+	PfsStatement *statement = relations->statement;
 	ErrorContextCallback guard;
+	int64		scanned;
 	int64		rows;
 
-	statement = query->relations.statement;
-	if (pfs_unlikely(!(changes ? pfs_brief_begin_change(&query->relations, statement)
-					   : pfs_brief_begin_scan(&query->relations, statement))))
+	if (pfs_unlikely(!(changes ? pfs_brief_begin_change(relations, statement)
+					   : pfs_brief_begin_scan(relations, statement))))
 	{
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
@@ -585,11 +584,14 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	pfs_pg_protocol_return();
 	pfs_pg_error_unguard(&guard);
-	pfs_keep(query);			/* no register has to be kept for it, nor for its statement */
-	relations = &query->relations;
+	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate))
+	{
+		run_over(queryDesc);
+		return;
+	}
+	relations = pfs_relations_running;	/* so no register has to be kept for them, nor for the statement */
 	statement = relations->statement;
-	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate) ||
-		pfs_unlikely(!(changes ? pfs_brief_end_change(relations, statement, &rows)
+	if (pfs_unlikely(!(changes ? pfs_brief_end_change(relations, statement, &scanned, &rows)
 					   : pfs_brief_end_scan(relations, statement, &rows))))
 	{
 		run_over(queryDesc);
@@ -602,7 +604,11 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 	if (!pfs_brief_shows())
 		return;
 	if (changes)
-		pfs_brief_show_change(relations, statement, rows);
+	{
+		/* what was scanned was examined: its number is not kept until here */
+		scanned = (int64) pfs_record_counter(statement->record, PFS_COUNTER_ROWS_EXAMINED);
+		pfs_brief_show_change(relations, scanned, rows);
+	}
 	else
 		pfs_brief_show_scan(relations, rows);
 }
@@ -657,7 +663,7 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 	}
 	statement = query->relations.statement;
 	if (pfs_unlikely(caller->host_query == NULL || statement->host_state != PFS_PG_RUNNING || !statement->host_at_once ||
-					 pfs_pg_protocol_stands()) ||
+					 query->relations.nothing != 0 || pfs_pg_protocol_stands()) ||
 		pfs_unlikely(!(pfs_likely(statement->host_brief == PFS_BRIEF_SCAN)
 					   ? pfs_brief_begin_scan(&query->relations, statement)
 					   : pfs_brief_begin_read(&query->relations, statement))))

@@ -824,7 +824,7 @@ static bool
 is_short(Place p, PfsObjectCell *cell, FixtureRow table)
 {
 	return pfs_wait_rows_known(p.session) &&
-		pfs_wait_rows_quickly(p.session, cell, table.row, table.use, PFS_TABLE_FETCH, 0);
+		pfs_wait_rows_quickly(p.session, cell, &table.row, &table.use, PFS_TABLE_FETCH, 0);
 }
 
 static void

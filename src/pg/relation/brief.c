@@ -161,22 +161,22 @@ pfs_brief_end_read(PfsRelations *relations, PfsStatement *statement)
 
 /* Its parts are as they were noted until the next call of the query. */
 pg_noinline void
-pfs_brief_show_change(const PfsRelations *relations, const PfsStatement *statement, int64 rows)
+pfs_brief_show_change(const PfsRelations *relations, int64 scanned, int64 rows)
 {
-	if (relations->own[PFS_BRIEF_SCANNED].relation != NULL)
-		pfs_brief_show_scan(relations, (int64) pfs_record_counter(statement->record, PFS_COUNTER_ROWS_EXAMINED));
+	pfs_brief_show_scan(relations, scanned);
 	pfs_brief_show(&relations->own[PFS_BRIEF_CHANGED], pfs_brief_operation(relations), rows);
 }
 
 static bool
 end_change(PfsRelations *relations, PfsStatement *statement)
 {
+	int64		scanned;
 	int64		rows;
 
-	if (!pfs_brief_end_change(relations, statement, &rows))
+	if (!pfs_brief_end_change(relations, statement, &scanned, &rows))
 		return false;
 	if (pfs_brief_shows())
-		pfs_brief_show_change(relations, statement, rows);
+		pfs_brief_show_change(relations, scanned, rows);
 	return true;
 }
 
@@ -185,7 +185,8 @@ pfs_brief_end_other(PfsRelations *relations)
 {
 	PfsStatement *statement = relations->statement;
 
-	if (statement == NULL || !pfs_brief_is_last(relations) || !(relations->brief > PFS_BRIEF_SCAN ? end_change(relations, statement)
-							   : pfs_brief_end_read(relations, statement)))
+	if (statement == NULL || !pfs_brief_is_last(relations) ||
+		!(relations->brief > PFS_BRIEF_SCAN ? end_change(relations, statement)
+		  : pfs_brief_end_read(relations, statement)))
 		pfs_relations_end(relations);
 }

@@ -194,7 +194,7 @@ pfs_brief_counts(const PfsKnown *known, PfsTableOperation operation, uint64 rows
 	PfsSession *session = pfs_pg_session();
 
 	return pfs_likely(pfs_wait_rows_known(session)) &&
-		pfs_likely(pfs_wait_rows_quickly(session, known->cell, known->row, known->use, operation, rows));
+		pfs_likely(pfs_wait_rows_quickly(session, known->cell, &known->row, &known->use, operation, rows));
 }
 
 /* Are rows that were counted shown, each event?  Their statement is on stage, or the client's only one. */
@@ -261,10 +261,10 @@ pfs_brief_take_changed(const PfsPart *part, PfsTableOperation operation)
 		return -1;
 	sum = pfs_counters_read_sum(status, operation, &after);
 	rows = (int64) (after - seen[operation]);
-	if (pfs_unlikely(sum - (uint64) rows != seen[0] + seen[1] + seen[2] + seen[3]) || pfs_unlikely(rows < 0))
+	if (pfs_unlikely(sum - (uint64) rows != seen[0] + seen[1] + seen[2] + seen[3]))
 		return -1;
-	if (pfs_unlikely(rows == 0))
-		return 0;
+	if (pfs_unlikely(rows <= 0))
+		return rows < 0 ? -1 : 0;
 	if (pfs_unlikely(!pfs_brief_counts(known, operation, (uint64) rows)))
 		return -1;
 	known->seen[operation] = after;
@@ -305,7 +305,7 @@ pfs_brief_show_scan(const PfsRelations *relations, int64 rows)
 	pfs_brief_show(&relations->own[PFS_BRIEF_SCANNED], PFS_TABLE_FETCH, rows);
 }
 
-/* Both. */
+/* The end, and what it shows. */
 static pg_attribute_always_inline bool
 pfs_brief_end_shown_scan(PfsRelations *relations, PfsStatement *statement)
 {
@@ -318,8 +318,8 @@ pfs_brief_end_shown_scan(PfsRelations *relations, PfsStatement *statement)
 	return true;
 }
 
-/* brief.c: the same of a change; what was scanned was examined. */
-extern void pfs_brief_show_change(const PfsRelations *relations, const PfsStatement *statement, int64 rows);
+/* brief.c: the same of a change. */
+extern void pfs_brief_show_change(const PfsRelations *relations, int64 scanned, int64 rows);
 
 static inline PfsTableOperation
 pfs_brief_operation(const PfsRelations *relations)
@@ -328,18 +328,20 @@ pfs_brief_operation(const PfsRelations *relations)
 }
 
 static pg_attribute_always_inline bool
-pfs_brief_end_change(PfsRelations *relations, PfsStatement *statement, int64 *rows)
+pfs_brief_end_change(PfsRelations *relations, PfsStatement *statement, int64 *scanned, int64 *rows)
 {
 	const PfsPart *part = relations->own;
 
-	if (pfs_likely(part[PFS_BRIEF_SCANNED].relation != NULL) &&
-		pfs_unlikely(pfs_brief_take_scan(&part[PFS_BRIEF_SCANNED], statement) < 0))
+	*scanned = 0;
+	if (pfs_likely(part[PFS_BRIEF_SCANNED].relation != NULL))
+		*scanned = pfs_brief_take_scan(&part[PFS_BRIEF_SCANNED], statement);
+	if (pfs_unlikely(*scanned < 0))
 		return false;
 	*rows = pfs_brief_take_changed(&part[PFS_BRIEF_CHANGED], pfs_brief_operation(relations));
 	if (pfs_unlikely(*rows < 0))
 	{
 		if (pfs_brief_shows())
-			pfs_brief_show_change(relations, statement, 0);
+			pfs_brief_show_scan(relations, *scanned);
 		return false;
 	}
 	pfs_brief_leave(relations);
