@@ -56,6 +56,14 @@ typedef uint64_t PfsTicks;
 #define pfs_add(p, v) pfs_store((p), pfs_load(p) + (v))
 #endif
 
+/* Sets bits, by the only writer of a word. */
+#ifdef PFS_ADDS_TO_MEMORY
+#define pfs_or(p, v) \
+	__asm__("or%z0 %1, %0" : "+m"(*(p)) : "er"((__typeof__(*(p))) (v)) : "cc")
+#else
+#define pfs_or(p, v) pfs_store((p), pfs_load(p) | (v))
+#endif
+
 /* Advances a counter with one writer: who sees it with an acquiring load sees all that was written before. */
 #ifdef PFS_ADDS_TO_MEMORY
 #define pfs_publish_next(p) __asm__ __volatile__("add%z0 $1, %0" : "+m"(*(p)) : : "cc", "memory")

@@ -548,7 +548,7 @@ pfs_statement_was_complete(PfsStatement *statement)
  * Processor time, where it is taken: from the begin on, and cpu_time of one that ends then.  In the plain way whoever begins or
  * ends it calls this (session->times_cpu), behind the begin and before the end.
  */
-extern PFS_COLD void pfs_statement_begin_cpu(const PfsSession *session, PfsStatement *statement);
+extern void pfs_statement_begin_cpu(const PfsSession *session, PfsStatement *statement);
 extern PFS_COLD void pfs_statement_end_cpu(PfsSession *session, PfsStatement *statement, PfsTicks end);
 
 /* What it has waited for is added to its digest's waits: when it ends, or just before.  It is none any more. */

@@ -354,21 +354,26 @@ pfs_wait_rows_show(PfsSession *session, uint32_t row, uint32_t use, PfsTableOper
 	pfs_leave_recording(session);
 }
 
-/* Finds out what pfs_wait_rows needs to know; it stays NULL where none is wanted. */
+PfsObjectCell pfs_no_cell = {.head.key = UINT64_MAX};
+
+/* Finds out what pfs_wait_rows needs to know. */
 static void
 remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use, uint32_t number)
 {
 	PfsArena   *arena = session->arena;
 	PfsRowsHot *hot = &session->rows;
+	PfsObjectCell *found;
 	uint64_t	changes = pfs_load_acquire(&arena->changes);
 
-	*cell = NULL;
+	*cell = &pfs_no_cell;
 	hot->changes = 0;
 	hot->timed = pfs_wait_rows_timed(session);
 	if (!pfs_wait_enabled(session, number) || !pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
-	*cell = pfs_table_cell(arena, session->thread, row, use);
+	found = pfs_table_cell(arena, session->thread, row, use);
+	if (found != NULL)
+		*cell = found;
 	hot->cell = pfs_wait_cell_of(session, number);
 	pfs_seq_write_end(&session->thread->seq);
 	if (hot->cell != NULL && pfs_load_acquire(&arena->changes) == changes)

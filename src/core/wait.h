@@ -146,6 +146,9 @@ pfs_wait_table(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperatio
 /* Are they timed, as far as their event's name decides? */
 extern bool pfs_wait_rows_timed(PfsSession *session);
 
+/* Where a caller's cell stands that knows of none: it is of no row. */
+extern PfsObjectCell pfs_no_cell;
+
 extern void pfs_wait_rows_slow(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use,
 							   PfsTableOperation operation, uint64_t rows);
 
@@ -162,27 +165,28 @@ pfs_wait_rows_known(const PfsSession *session)
 
 /*
  * If so, counts them the short way, without the row that rows.shown asks for: two additions, of which each is right
- * by itself, so that readers need no sequence.  False: it is not open, nothing was done.
+ * by itself, so that readers need no sequence.  False: it is not open, nothing was done.  (Row and use by address: no
+ * registers are taken for them before they are compared.)
  */
 static inline bool
-pfs_wait_rows_quickly(PfsSession *session, PfsObjectCell *cell, uint32_t row, uint32_t use,
+pfs_wait_rows_quickly(PfsSession *session, PfsObjectCell *cell, const uint32_t *row, const uint32_t *use,
 					  PfsTableOperation operation, uint64_t rows)
 {
-	if (pfs_unlikely(cell == NULL || pfs_load(&cell->head.key) != row || pfs_load(&cell->head.use) != use ||
-					 pfs_load(&cell->head.epoch) != session->rows.reset))
+	if (pfs_unlikely(pfs_load(&cell->head.key) != *row) || pfs_unlikely(pfs_load(&cell->head.use) != *use) ||
+		pfs_unlikely(pfs_load(&cell->head.epoch) != session->rows.reset))
 		return false;
 	pfs_add(&session->rows.cell->stat.count, rows);
 	pfs_add(&cell->stat.table.operation[operation].count, rows);
 	return true;
 }
 
-/* *cell: kept by the caller for this row, NULL at first. */
+/* *cell: kept by the caller for this row, &pfs_no_cell at first. */
 static inline void
 pfs_wait_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use,
 			  PfsTableOperation operation, uint64_t rows)
 {
 	if (pfs_unlikely(!pfs_wait_rows_known(session) ||
-					 !pfs_wait_rows_quickly(session, *cell, row, use, operation, rows)))
+					 !pfs_wait_rows_quickly(session, *cell, &row, &use, operation, rows)))
 		pfs_wait_rows_slow(session, cell, row, use, operation, rows);
 	else if (pfs_unlikely(session->rows.shown))
 		pfs_wait_rows_show(session, row, use, operation, rows);

@@ -22,6 +22,7 @@
 #include "pg/pg_instruments.h"
 #include "pg/pg_statement.h"
 #include "pg/pg_wait.h"
+#include "pg/relation/known.h"
 #include "postmaster/autovacuum.h"
 #include "replication/walsender.h"
 #include "storage/ipc.h"
@@ -180,6 +181,7 @@ attach_hooks(void)
 	pfs_pg_error_attach();
 	pfs_pg_protocol_attach();
 	pfs_pg_routine_attach();
+	pfs_known_attach();
 }
 
 bool

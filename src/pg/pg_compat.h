@@ -47,10 +47,11 @@ pfs_pg_process_number(void)
 
 /* 16: counters of a table or index lost their prefix. */
 #if PG_VERSION_NUM >= 160000
-#define PFS_PG_COUNTER(status, name) ((status)->counts.name)
+#define PFS_PG_COUNTER_MEMBER(name) counts.name
 #else
-#define PFS_PG_COUNTER(status, name) ((status)->t_counts.t_##name)
+#define PFS_PG_COUNTER_MEMBER(name) t_counts.t_##name
 #endif
+#define PFS_PG_COUNTER(status, name) ((status)->PFS_PG_COUNTER_MEMBER(name))
 
 /* 18: keys of statistics became 64 bits wide. */
 #if PG_VERSION_NUM >= 180000

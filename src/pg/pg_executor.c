@@ -343,15 +343,15 @@ start_planned(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStat
 		attach(queryDesc, plan, statement);
 }
 
+/* SPI reads most of them at once. */
 static PFS_HOT pg_noinline void
 start_nested(QueryDesc *queryDesc, int eflags)
 {
 	const PlannedStmt *plan = queryDesc->plannedstmt;
-	PfsStatement *caller = pfs_session.running;
 	PfsStatement *statement;
+	PfsStatement *caller;
 	uint64		id;
 
-	pfs_pg_endings_in();
 	statement = pfs_pg_begin_plain_nested(plan);
 	if (pfs_unlikely(statement == NULL))
 	{
@@ -360,17 +360,17 @@ start_nested(QueryDesc *queryDesc, int eflags)
 	}
 	id = statement->record->statement_id;
 	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
-	if (pfs_unlikely(pfs_session.running != statement || statement->record->statement_id != id))
+	if (pfs_unlikely(pfs_session.running != statement || statement->record->statement_id != id) ||
+		!needs_no_look(queryDesc, statement) || pfs_unlikely(queryDesc->dest == NULL || queryDesc->dest->mydest != DestSPI))
 	{
 		start_done(queryDesc, plan, statement, id);
 		return;
 	}
+	caller = statement->host_caller;
 	statement->host_in_call = false;
+	statement->host_at_once = true;
 	pfs_session.running = caller;
-	rest_if_cursor(queryDesc, statement);
-	if (pfs_unlikely(!needs_no_look(queryDesc, statement)))
-		attach(queryDesc, plan, statement);
-	else if (pfs_unlikely(pfs_pg_query_attach(queryDesc, statement) == NULL))
+	if (pfs_unlikely(pfs_pg_query_attach(queryDesc, statement) == NULL))
 		end_unattached(statement);
 }
 
@@ -503,6 +503,12 @@ note_rows(PfsStatement *statement, const QueryDesc *queryDesc)
 {
 	statement->host_rows += queryDesc->estate->es_processed;
 	statement->host_broken = false; /* the error was a warning, or was caught */
+}
+
+/* Before it runs, while the words that this looks at are still near. */
+static pg_attribute_always_inline void
+note_protocol(const QueryDesc *queryDesc)
+{
 	if (pfs_unlikely(!pfs_session.extended) && queryDesc->dest->mydest == DestRemoteExecute)
 		pfs_session.extended = true;
 }
@@ -521,7 +527,7 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 		pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
 	}
-	pfs_pg_untied_fresh = NULL;
+	pfs_pg_undisturbed = NULL;
 	find_stage(&stage, queryDesc);
 	statement = stage.statement;
 	note_execution(statement);
@@ -533,6 +539,7 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	if (pfs_unlikely(statement->host_state == PFS_PG_SUSPENDED))
 		pfs_pg_move(statement, PFS_PG_RUNNING,
 					statement->record->level == 0 ? pfs_pg_command_since() : 0);
+	note_protocol(queryDesc);
 	enter_call(statement, &stage.guard, guarded);
 	aside = pfs_pg_protocol_aside();	/* a guard brings it back */
 	pfs_brief_begin(&stage.query->relations, statement);
@@ -549,59 +556,42 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	}
 }
 
-/* As enter_call, of the untied query's statement, while no other is on stage. */
+/* As enter_call, of the untied query's statement, while no other is on stage: none has called it, as when it began. */
 static pg_attribute_always_inline void
 enter_untied(PfsStatement *statement, ErrorContextCallback *guard)
 {
 	pfs_pg_error_guard(guard);
-	statement->host_caller = NULL;
 	statement->host_enter_level = pfs_pg_nest_level;
 	statement->host_in_call = true;
 	pfs_session.running = statement;
 }
 
-/* As leave_call, if nothing has happened to its statement meanwhile. */
-static pg_attribute_always_inline bool
-is_on_stage(const PfsPgQuery *query, const PfsStatement *statement)
-{
-	return pfs_likely(query->relations.statement == statement) && pfs_likely(pfs_session.running == statement);
-}
-
-static pg_attribute_always_inline void
-leave_untied(PfsStatement *statement, const ErrorContextCallback *guard)
-{
-	pfs_pg_error_unguard(guard);
-	statement->host_in_call = false;
-	pfs_session.running = NULL;
-}
-
-/* Its call was not brief to the end, has ended its statement, or left others on stage. */
+/* Something has happened during the run, or its rows were not counted. */
 static pg_noinline void
-run_over(const QueryDesc *queryDesc, PfsStatement *statement, const ErrorContextCallback *guard)
+run_over(const QueryDesc *queryDesc)
 {
-	PfsPgQuery *query = &pfs_pg_untied;
+	PfsRelations *relations = &pfs_pg_untied.relations;
+	PfsStatement *statement;
 
+	pfs_pg_undisturbed = NULL;
 	pfs_pg_endings_in();
-	pfs_brief_end(&query->relations);
-	if (leave_call(query, statement, guard, true))
-		note_rows(statement, queryDesc);
-}
-
-/* Most often it is the first run of the untied query: its statement is the client's, and runs. */
-static pg_attribute_always_inline bool
-is_first(const QueryDesc *queryDesc)
-{
-	return pfs_likely(pfs_pg_untied_fresh == queryDesc->estate) && pfs_likely(pfs_session.running == NULL) &&
-		pfs_likely(pfs_pg_protocol_stands());
+	if (relations->estate != queryDesc->estate)
+		return;
+	pfs_brief_end(relations);
+	statement = relations->statement;
+	if (statement == NULL)
+		return;
+	pfs_pg_leave(statement);
+	note_rows(statement, queryDesc);
 }
 
 /* A change has run: if that was all, we let its query go, unless its end is seen. */
 static pg_attribute_always_inline void
-change_over(PfsPgQuery *query, PfsStatement *statement)
+change_over(const PfsRelations *relations, PfsStatement *statement)
 {
 	if (pfs_pg_entry.endings != PFS_PG_ENDINGS_OUT)
 		return;
-	if (pfs_unlikely(pfs_pg_plan_is_unusual(statement)) || pfs_unlikely(!pfs_brief_leaves_nothing(&query->relations)))
+	if (pfs_unlikely(pfs_pg_plan_is_unusual(statement)) || pfs_unlikely(!pfs_brief_leaves_nothing(relations)))
 	{
 		pfs_pg_endings_put_in();
 		return;
@@ -610,39 +600,69 @@ change_over(PfsPgQuery *query, PfsStatement *statement)
 	statement->host_state = PFS_PG_EXECUTED;
 }
 
-/* That one, if it is brief, and changes a table or only reads. */
+/* What its rows show, most often nothing. (What was scanned was examined.) */
+static pg_attribute_always_inline void
+show_rows(bool changes, const PfsRelations *relations, const PfsStatement *statement, int64 rows)
+{
+	if (!pfs_brief_shows())
+		return;
+	if (changes)
+		pfs_brief_show_change(relations, (int64) pfs_record_counter(statement->record, PFS_COUNTER_ROWS_EXAMINED), rows);
+	else
+		pfs_brief_show_scan(relations, rows);
+}
+
+/*
+ * Most often it is the first run of the untied query, and that is brief: it changes a table, or only reads.  Whatever can happen
+ * meanwhile resets the word that is looked at afterwards.
+ */
 static pg_attribute_always_inline void
 run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	PfsPgQuery *query = &pfs_pg_untied;
-	PfsRelations *relations;
-	PfsStatement *statement;
+	PfsRelations *relations = &pfs_pg_untied.relations;
+	PfsStatement *statement = relations->statement;
 	ErrorContextCallback guard;
+	int64		scanned;
+	int64		rows;
 
-	pfs_keep(query);
-	relations = &query->relations;
-	statement = relations->statement;
-	if (pfs_unlikely(!(changes ? pfs_brief_begin_change(relations, statement) : pfs_brief_begin_scan(relations, statement))))
+	if (pfs_unlikely(!(changes ? pfs_brief_begin_change(relations, statement)
+					   : pfs_brief_begin_scan(relations, statement))))
 	{
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
 	}
-	pfs_pg_untied_fresh = NULL;
+	note_protocol(queryDesc);
 	pfs_pg_protocol_step_aside();
 	enter_untied(statement, &guard);
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	pfs_pg_protocol_return();
-	if (pfs_unlikely(!is_on_stage(query, statement)) ||
-		pfs_unlikely(!(changes ? pfs_brief_end_change(relations, statement)
-					   : pfs_brief_end_scan(relations, statement))))
+	pfs_pg_error_unguard(&guard);
+	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate))
 	{
-		run_over(queryDesc, statement, &guard);
+		run_over(queryDesc);
 		return;
 	}
-	leave_untied(statement, &guard);
-	note_rows(statement, queryDesc);
+	relations = pfs_relations_running;	/* so no register has to be kept for them, nor for the statement */
+	statement = relations->statement;
+	if (pfs_unlikely(!(changes ? pfs_brief_end_change(relations, statement, &scanned, &rows)
+					   : pfs_brief_end_scan(relations, statement, &rows))))
+	{
+		run_over(queryDesc);
+		return;
+	}
+	pfs_pg_undisturbed = NULL;
+	statement->host_in_call = false;
+	pfs_session.running = NULL;
+	statement->host_rows += queryDesc->estate->es_processed;
+	show_rows(changes, relations, statement, rows);
 	if (changes)
-		change_over(query, statement);
+		change_over(relations, statement);
+}
+
+static PFS_HOT pg_noinline void
+run_scan(PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	run_brief(false, PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
 static PFS_HOT pg_noinline void
@@ -659,6 +679,16 @@ find_nested(const QueryDesc *desc)
 	PfsPgQuery *query = statement != NULL && statement->parent != NULL ? statement->host_query : NULL;
 
 	return query != NULL && pfs_likely(query->relations.estate == desc->estate) ? query : NULL;
+}
+
+/* As run_over, of a nested one. */
+static pg_noinline void
+nested_over(const QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *statement)
+{
+	pfs_pg_undisturbed = NULL;
+	pfs_brief_end(&query->relations);
+	if (leave_call(query, statement, NULL, false))
+		note_rows(statement, queryDesc);
 }
 
 /*
@@ -679,7 +709,7 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 	}
 	statement = query->relations.statement;
 	if (pfs_unlikely(caller->host_query == NULL || statement->host_state != PFS_PG_RUNNING || !statement->host_at_once ||
-					 pfs_pg_protocol_stands()) ||
+					 query->relations.nothing != 0 || pfs_pg_protocol_stands()) ||
 		pfs_unlikely(!(pfs_likely(statement->host_brief == PFS_BRIEF_SCAN)
 					   ? pfs_brief_begin_scan(&query->relations, statement)
 					   : pfs_brief_begin_read(&query->relations, statement))))
@@ -687,36 +717,27 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
 	}
-	pfs_pg_untied_fresh = NULL;
 	pfs_pg_enter(statement);
+	pfs_pg_undisturbed = queryDesc->estate;
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	if (pfs_unlikely(!is_on_stage(query, statement)) ||
+	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate) ||
 		pfs_unlikely(!(pfs_likely(query->relations.brief == PFS_BRIEF_SCAN)
-					   ? pfs_brief_end_scan(&query->relations, statement)
+					   ? pfs_brief_end_shown_scan(&query->relations, statement)
 					   : pfs_brief_end_read(&query->relations, statement))))
 	{
-		pfs_brief_end(&query->relations);
-		if (!leave_call(query, statement, NULL, false))
-			return;
+		nested_over(queryDesc, query, statement);
+		return;
 	}
-	else
-	{
-		statement->host_in_call = false;
-		pfs_session.running = statement->host_caller;
-	}
-	note_rows(statement, queryDesc);
-}
-
-static PFS_HOT pg_noinline void
-run_scan(PFS_EXECUTOR_RUN_PARAMETERS)
-{
-	run_brief(false, PFS_EXECUTOR_RUN_ARGUMENTS);
+	pfs_pg_undisturbed = NULL;
+	statement->host_in_call = false;
+	pfs_session.running = statement->host_caller;
+	statement->host_rows += queryDesc->estate->es_processed;
 }
 
 static PFS_HOT void
 pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	if (pfs_unlikely(!is_first(queryDesc)))
+	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate) || pfs_unlikely(!pfs_pg_protocol_stands()))
 		run_nested(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else if (pfs_pg_untied.relations.statement->host_brief != PFS_BRIEF_SCAN)
 		run_change(PFS_EXECUTOR_RUN_ARGUMENTS);

@@ -38,8 +38,11 @@ pfs_pg_protocol_aside(void)
 static inline void
 pfs_pg_protocol_return(void)
 {
+	const PQcommMethods *ours = &pfs_pg_our_methods;
+
+	pfs_keep(ours);				/* no register while it runs */
 	if (pfs_likely(*pfs_pg_server.methods == pfs_pg_server.protocol))
-		*pfs_pg_server.methods = &pfs_pg_our_methods;
+		*pfs_pg_server.methods = ours;
 }
 
 /* Something else than rows may be sent.  Does nothing if our table is there, or one that is not the server's. */

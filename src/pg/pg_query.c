@@ -11,7 +11,7 @@
 #include "utils/memutils.h"
 
 PfsPgQuery	pfs_pg_untied __attribute__((aligned(64)));
-PFS_HOT_DATA EState *pfs_pg_untied_fresh = NULL;
+PFS_HOT_DATA EState *pfs_pg_undisturbed = NULL;
 
 /* So many need no memory of the query's; those that are free, by "next". */
 #define OWN_QUERIES 16
@@ -88,6 +88,7 @@ pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement)
 	if (pfs_likely(statement != NULL))
 		statement->host_query = query;
 	pfs_pg_entry.queries++;
+	pfs_pg_undisturbed = NULL;
 	/* what MemoryContextRegisterResetCallback does */
 	query->gone.next = context->reset_cbs;
 	context->reset_cbs = &query->gone;

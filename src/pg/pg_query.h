@@ -56,8 +56,18 @@ typedef struct PfsPgQuery
 /* The one to whose memory nothing is tied, see above; no estate: there is none. */
 extern PfsPgQuery pfs_pg_untied;
 
-/* Its EState, as long as it did not run, and its statement runs. */
-extern EState *pfs_pg_untied_fresh;
+/*
+ * The EState of a query in the plain way, as long as nothing happens but its own run: of the untied one, from its ExecutorStart to
+ * the end of its first run; of a nested one, while it runs.  Who looks at it then knows that its statement is on stage (or, before
+ * the run, nobody's), that this is the only call that was put on the list of those that run, and that its relations are as they
+ * were noted.  So it is reset by whatever may make that untrue:
+ *	- its statement, or another one with a query, ends or rests: pfs_pg_query_without, pfs_pg_move;
+ *	- another one comes on stage: pfs_pg_enter, or (nested, in the plain way) pfs_pg_query_attach; a query runs in the general
+ *	  way: run_any;
+ *	- calls are put on that list or taken off, but in the short way: calls.c;
+ *	- an error is raised, or a nested call looks at the relations: pfs_relations_spell_out.
+ */
+extern EState *pfs_pg_undisturbed;
 
 /* After ExecutorStart.  statement: NULL = none.  NULL: no memory (counted). */
 extern PfsPgQuery *pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement);
@@ -98,7 +108,7 @@ pfs_pg_query_leave_untied(const QueryDesc *desc, PfsStatement *statement)
 		pfs_pg_untied_forget();
 	pfs_relations_init(&query->relations, desc->estate, desc->planstate, statement);
 	statement->host_query = query;
-	pfs_pg_untied_fresh = desc->estate;
+	pfs_pg_undisturbed = desc->estate;
 	pfs_pg_entry.queries++;
 	return query;
 }
@@ -108,7 +118,7 @@ static inline void
 pfs_pg_query_without(PfsPgQuery *query)
 {
 	query->relations.statement = NULL;
-	pfs_pg_untied_fresh = NULL; /* whosever it is */
+	pfs_pg_undisturbed = NULL; /* whosever it is */
 }
 
 /* Query and statement know nothing of each other any more. */
@@ -126,7 +136,7 @@ pfs_pg_untied_over(PfsStatement *statement)
 {
 	pfs_pg_entry.queries--;
 	pfs_pg_untied.relations.estate = NULL;
-	pfs_pg_untied_fresh = NULL;
+	pfs_pg_undisturbed = NULL;
 	statement->host_query = NULL;
 }
 

@@ -44,6 +44,16 @@ typedef struct Frame
 static Frame frame[ROUTINE_DEPTH + 1];
 static int	frames = 0;
 
+/* The innermost one that has a name; NULL = none, or it runs deeper. */
+static PFS_HOT_DATA const Frame *innermost = NULL;
+
+static inline void
+set_frames(int now)
+{
+	frames = now;
+	innermost = now == 0 || now > ROUTINE_DEPTH ? NULL : &frame[now - 1];
+}
+
 /* Names of the routines seen last; emptied when the catalogue changes. */
 static struct
 {
@@ -66,7 +76,7 @@ static inline void
 drop_from(const void *address)
 {
 	while (frames > 0 && (uintptr_t) frame[frames - 1].state <= (uintptr_t) address)
-		frames--;
+		set_frames(frames - 1);
 }
 
 /* A function may have been dropped while it runs: then it has no name, and that is no error. */
@@ -135,11 +145,10 @@ find_routine(const void *caller)
 PFS_HOT PfsRef
 pfs_pg_current_routine(void)
 {
-	const Frame *f;
+	const Frame *f = innermost;
 
-	if (frames == 0 || frames > ROUTINE_DEPTH)
+	if (f == NULL)
 		return 0;
-	f = &frame[frames - 1];
 	if (pfs_likely((uintptr_t) f->state > (uintptr_t) __builtin_frame_address(0) &&
 				   f->name != 0 && pfs_name_is_alive(pfs_arena, f->name)))
 		return f->name;
@@ -157,7 +166,7 @@ pfs_pg_routine_forget(int level)
 		drop_from(__builtin_frame_address(0));
 	else
 		while (frames > 0 && frame[frames - 1].level >= level)
-			frames--;
+			set_frames(frames - 1);
 }
 
 /* --- the plugin --- */
@@ -191,8 +200,9 @@ pfs_plugin_func_beg(PLpgSQL_execstate *estate, PLpgSQL_function *func)
 	drop_from(estate);
 	if (frames <= ROUTINE_DEPTH)
 	{
-		Frame	   *f = &frame[frames++];
+		Frame	   *f = &frame[frames];
 
+		set_frames(frames + 1);
 		f->state = estate;
 		f->function = func->fn_oid;
 		f->trigger = InvalidOid;
@@ -218,7 +228,7 @@ pfs_pg_routine_attach(void)
 {
 	PLpgSQL_plugin **place = (PLpgSQL_plugin **) find_rendezvous_variable("PLpgSQL_plugin");
 
-	frames = 0;
+	set_frames(0);
 	if (*place == &our_plugin)
 		return;
 	prev_plugin = *place;

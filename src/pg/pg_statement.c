@@ -69,6 +69,7 @@ pfs_pg_enter(PfsStatement *statement)
 	statement->host_enter_level = pfs_pg_nest_level;
 	statement->host_in_call = true;
 	pfs_session.running = statement;
+	pfs_pg_undisturbed = NULL;
 }
 
 /* Those above were left by an error that somebody caught without a subtransaction. */
@@ -743,7 +744,8 @@ is_ending(const PfsStatement *statement)
 static inline bool
 has_run_unseen(const PfsStatement *statement)
 {
-	return pfs_pg_is_left(statement) && pfs_pg_entry.endings == PFS_PG_ENDINGS_OUT && pfs_pg_untied_fresh == NULL;
+	return pfs_pg_entry.endings == PFS_PG_ENDINGS_OUT && statement->host_state == PFS_PG_RUNNING &&
+		statement->host_query == &pfs_pg_untied && pfs_pg_untied.relations.nothing != 0;
 }
 
 /* Those on stage that entered it at this level, or a deeper one.  Who may read a text may not read what is nested in it. */

@@ -59,7 +59,7 @@ pfs_pg_move(PfsStatement *statement, PfsPgState state, PfsTicks now)
 		pfs_pg_turn_time(statement, now);
 	statement->host_state = (uint8) state;
 	if (state == PFS_PG_SUSPENDED)
-		pfs_pg_untied_fresh = NULL; /* maybe it is this one's */
+		pfs_pg_undisturbed = NULL; /* maybe it is this one's */
 }
 
 /*

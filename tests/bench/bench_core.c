@@ -284,7 +284,7 @@ static void
 run_rows(uint64_t count)
 {
 	PfsTableKey key = {5, 16384, 0};
-	PfsObjectCell *cell = NULL;
+	PfsObjectCell *cell = &pfs_no_cell;
 	uint32_t use;
 	uint32_t row = pfs_table_find(arena, &key, &use);
 

@@ -520,6 +520,18 @@ def test_forgotten_between_pieces(s: Session, conn: Any) -> None:
     assert_equal(conn, s.schema)
 
 
+def test_exclusion_made_by_another(s: Session, conn: Any) -> None:
+    """What is known of a table's indexes is forgotten when somebody makes one."""
+    insert = "INSERT INTO x VALUES ({i}, {i})"
+    s.run("CREATE TABLE x (a int PRIMARY KEY, b int)", *again(insert))
+    conn.execute(f"TRUNCATE {s.schema}.x")  # else the server counts what the new index reads
+    conn.execute(f"ALTER TABLE {s.schema}.x ADD EXCLUDE USING btree (b WITH =)")
+    s.run(*again(insert.replace("{i}", "100 + {i}")), "!INSERT INTO x VALUES (999, 101)")
+    s.flush()
+    ours = assert_equal(conn, s.schema)
+    assert any(index is not None and "excl" in index for _, index in ours), ours
+
+
 def test_temporary_tables(s: Session, conn: Any) -> None:
     """They are tables like others; their rows go with them."""
     s.run("CREATE TEMP TABLE tt (id int PRIMARY KEY)", "INSERT INTO tt VALUES (1), (2)", "TABLE tt")
@@ -892,12 +904,12 @@ def test_many_nodes(s: Session, conn: Any) -> None:
     assert all(times), times
 
 
-def table_events(s: Session, conn: Any, sql: str) -> list[Any]:
-    """Rows of wait/io/table in the session's history after a statement, with their statement."""
+def table_events(s: Session, conn: Any, *statements: str) -> list[Any]:
+    """Rows of wait/io/table in the session's history after statements, with their statement."""
     for name in ("events_waits_current", "events_waits_history"):
         conn.execute("SELECT performance_schema.set_consumers(%s, true)", (name,))
     try:
-        s.run(sql)
+        s.run(*statements)
         return rows(
             conn,
             "SELECT w.*, e.sql_text FROM performance_schema.events_waits_history w "
@@ -920,6 +932,18 @@ def test_events(s: Session, conn: Any) -> None:
         ("update", 10, "t", None),
     ]
     assert all(e.sql_text.startswith("UPDATE t") for e in last)
+
+
+def test_events_of_frequent_statements(s: Session, conn: Any) -> None:
+    """In the short way, too: each once, and in its statement."""
+    s.run(*WARM)
+    select, update = "SELECT * FROM t WHERE id = 7", "UPDATE t SET v = 0 WHERE id = 8"
+    events = table_events(s, conn, *[select, update] * 3)[-3:]  # of those that the history keeps
+    assert [(e.operation, e.number_of_bytes, e.index_name, e.sql_text) for e in events] == [
+        ("fetch", 1, "t_pkey", select),
+        ("fetch", 1, "t_pkey", update),
+        ("update", 1, None, update),
+    ]
 
 
 def test_times_of_events(s: Session, conn: Any) -> None:

@@ -932,7 +932,7 @@ static bool
 is_short(Place p, PfsObjectCell *cell, FixtureRow table)
 {
 	return pfs_wait_rows_known(p.session) &&
-		pfs_wait_rows_quickly(p.session, cell, table.row, table.use, PFS_TABLE_FETCH, 0);
+		pfs_wait_rows_quickly(p.session, cell, &table.row, &table.use, PFS_TABLE_FETCH, 0);
 }
 
 static void
@@ -942,8 +942,8 @@ test_rows(void)
 	PfsInstrument *instrument = pfs_wait_instrument(p.arena, FIXTURE_WAIT_TABLE);
 	FixtureRow table = fixture_table(p.arena, 5, 1, 9);
 	FixtureRow other = fixture_table(p.arena, 5, 2, 0);
-	PfsObjectCell *cell = NULL,
-			   *others = NULL;
+	PfsObjectCell *cell = &pfs_no_cell,
+			   *others = &pfs_no_cell;
 	const char *by_index = "table_io_waits_summary_by_index_usage";
 
 	ok(!is_short(p, cell, table), "nothing is known");

@@ -68,12 +68,12 @@ pfs_brief_plan(const PlannedStmt *stmt, uint8 *hops)
 /* --- a call begins --- */
 
 /* As begin_conflicts in nodes.c. */
-PFS_HOT pg_noinline bool
-pfs_brief_excludes_nothing(Relation table, uint32 rules)
+static bool
+excludes_nothing(Relation table, uint32 rules)
 {
 	const List *indexes = table->rd_indexlist;
 
-	if (pfs_unlikely(!table->rd_indexvalid))
+	if (!table->rd_indexvalid)
 		return !table->rd_rel->relhasindex;
 	for (int i = 0; i < list_length(indexes); i++)
 	{
@@ -86,20 +86,30 @@ pfs_brief_excludes_nothing(Relation table, uint32 rules)
 	return true;
 }
 
+pg_noinline bool
+pfs_brief_excludes_nothing(Relation table, PfsKnown *known)
+{
+	known->excludes_nothing = excludes_nothing(table, known->rules);
+	pfs_known_excludes_nothing |= known->excludes_nothing;
+	return known->excludes_nothing;
+}
+
 PFS_HOT pg_noinline bool
 pfs_brief_begin_read(PfsRelations *relations, const PfsStatement *statement)
 {
+	const PgStat_TableStatus *status;
 	Relation	table;
 	PfsKnown   *known;
 
 	if (pfs_unlikely(statement->host_brief != PFS_BRIEF_READ) || pfs_unlikely(!pfs_brief_may_begin()))
 		return false;
 	table = ((const ScanState *) pfs_brief_leaf(relations, statement->host_hops))->ss_currentRelation;
+	status = table->pgstat_info;
 	known = pfs_brief_ready(pfs_session.arena, table);
-	if (pfs_unlikely(known == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
+	if (pfs_unlikely(known == NULL) || pfs_unlikely(status == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
 		return false;
-	pfs_known_epoch++;
-	pfs_brief_note_table(&relations->own[PFS_BRIEF_SCANNED], table, known);
+	known->epoch = ++pfs_known_epoch;
+	pfs_brief_note_table(&relations->own[PFS_BRIEF_SCANNED], table, status, known);
 	pfs_brief_run(relations, PFS_BRIEF_READ);
 	return true;
 }
@@ -113,17 +123,61 @@ pfs_brief_begin_other(PfsRelations *relations, const PfsStatement *statement)
 
 /* --- a call ends --- */
 
+/* As pfs_brief_take_changed, of a table that is read. */
+static int64
+take_read(const PfsPart *part)
+{
+	PfsKnown   *known = part->known;
+	const PgStat_TableStatus *status = part->relation->pgstat_info;
+	PfsCounters now;
+	uint64		before = known->seen[PFS_TABLE_FETCH];
+	int64		rows;
+
+	if (status == NULL)
+		return -1;
+	pfs_counters_read_table(status, &now);
+	rows = (int64) (now.value[PFS_TABLE_FETCH] - before);
+	if (memcmp(&now.value[PFS_TABLE_INSERT], &known->seen[PFS_TABLE_INSERT], 3 * sizeof(uint64)) != 0 || rows < 0 ||
+		(rows > 0 && !pfs_brief_counts(known, PFS_TABLE_FETCH, (uint64) rows)))
+		return -1;
+	known->seen[PFS_TABLE_FETCH] = before + (uint64) rows;
+	return rows;
+}
+
 PFS_HOT pg_noinline bool
 pfs_brief_end_read(PfsRelations *relations, PfsStatement *statement)
 {
-	uint64		rows;
+	const PfsPart *part = &relations->own[PFS_BRIEF_SCANNED];
+	int64		rows = relations->brief == PFS_BRIEF_READ ? take_read(part) : -1;
 
-	if (pfs_unlikely(relations->brief != PFS_BRIEF_READ) || pfs_unlikely(!pfs_brief_is_last(relations)) ||
-		pfs_unlikely(!pfs_brief_take_table(&relations->own[PFS_BRIEF_SCANNED], PFS_TABLE_FETCH, &rows)))
+	if (pfs_unlikely(rows < 0))
 		return false;
-	pfs_brief_leave(relations);
 	if (pfs_likely(rows > 0))
-		pfs_statement_count(statement, PFS_COUNTER_ROWS_EXAMINED, rows);
+		pfs_brief_examined(statement, (uint64) rows);
+	if (pfs_brief_shows())
+		pfs_brief_show(part, PFS_TABLE_FETCH, rows);
+	pfs_brief_leave(relations);
+	return true;
+}
+
+/* Its parts are as they were noted until the next call of the query. */
+pg_noinline void
+pfs_brief_show_change(const PfsRelations *relations, int64 scanned, int64 rows)
+{
+	pfs_brief_show_scan(relations, scanned);
+	pfs_brief_show(&relations->own[PFS_BRIEF_CHANGED], pfs_brief_operation(relations), rows);
+}
+
+static bool
+end_change(PfsRelations *relations, PfsStatement *statement)
+{
+	int64		scanned;
+	int64		rows;
+
+	if (!pfs_brief_end_change(relations, statement, &scanned, &rows))
+		return false;
+	if (pfs_brief_shows())
+		pfs_brief_show_change(relations, scanned, rows);
 	return true;
 }
 
@@ -132,7 +186,8 @@ pfs_brief_end_other(PfsRelations *relations)
 {
 	PfsStatement *statement = relations->statement;
 
-	if (statement == NULL || !(relations->brief > PFS_BRIEF_SCAN ? pfs_brief_end_change(relations, statement)
-							   : pfs_brief_end_read(relations, statement)))
+	if (statement == NULL || !pfs_brief_is_last(relations) ||
+		!(relations->brief > PFS_BRIEF_SCAN ? end_change(relations, statement)
+		  : pfs_brief_end_read(relations, statement)))
 		pfs_relations_end(relations);
 }

@@ -30,28 +30,27 @@ typedef enum PfsBrief
 
 /* --- a call begins --- */
 
-/* A relation that is counted and recorded, and was looked up before; else NULL. */
+/* The entry of a relation that is recorded, and was looked up before; else NULL. */
 static pg_attribute_always_inline PfsKnown *
 pfs_brief_ready(const PfsArena *arena, Relation relation)
 {
 	PfsKnown   *known = pfs_known_place(RelationGetRelid(relation));
 
-	return pfs_likely(relation->pgstat_info != NULL) && pfs_likely(known->oid == RelationGetRelid(relation)) &&
-		pfs_likely(known->watched) && pfs_likely(known->rules == pfs_load(&arena->objects_changed)) ? known : NULL;
+	return pfs_likely(known->oid == RelationGetRelid(relation)) && pfs_likely(known->watched) &&
+		pfs_likely(known->rules == pfs_load(&arena->objects_changed)) ? known : NULL;
 }
 
-/* brief.c: is there nothing that may conflict with new rows and has to be looked at? */
-extern bool pfs_brief_excludes_nothing(Relation table, uint32 rules);
+/* brief.c: is there nothing that may conflict with new rows and has to be looked at?  Notes it if so. */
+extern bool pfs_brief_excludes_nothing(Relation table, PfsKnown *known);
 
 /* Is this execution not timed?  As pfs_times_decide. */
 static inline bool
 pfs_brief_untimed(PfsKnown *known)
 {
-	if (pfs_likely(known->skip > 0))
-		known->skip--;
-	else if (pfs_session.rows.timed)
-		return false;
-	return true;
+	if (pfs_likely(--known->until_timed != 0))
+		return true;
+	known->until_timed = 1;
+	return !pfs_session.rows.timed;
 }
 
 static inline const PlanState *
@@ -70,25 +69,34 @@ pfs_brief_index(const PfsRelations *relations, uint32 hops)
 	return ((const IndexScanState *) pfs_brief_leaf(relations, hops))->iss_RelationDesc;
 }
 
-/* What is returned is noted when it ends: before, nobody asks an index that is read with its table. */
 static inline void
-pfs_brief_note_scan(PfsRelations *relations, Relation index, PfsKnown *known)
+pfs_brief_note(PfsPart *part, Relation relation, PfsKnown *known)
 {
-	PfsPart    *part = &relations->own[PFS_BRIEF_SCANNED];
-
-	part->relation = index;
+	part->relation = relation;
 	part->known = known;
-	known->epoch = pfs_known_epoch;
-	known->seen[PFS_INDEX_FETCHED] = pfs_index_fetched(index->pgstat_info);
 }
 
+/* What is returned is noted when it ends: before, nobody asks an index that is read with its table. */
 static inline void
-pfs_brief_note_table(PfsPart *part, Relation table, PfsKnown *known)
+pfs_brief_note_scan(PfsRelations *relations, Relation index, const PgStat_TableStatus *status, PfsKnown *known)
 {
-	pfs_counters_read_table(table->pgstat_info, (PfsCounters *) known->seen);
+	uint64		fetched = pfs_index_fetched(status);
+
+	pfs_brief_note(&relations->own[PFS_BRIEF_SCANNED], index, known);
 	known->epoch = pfs_known_epoch;
-	part->relation = table;
-	part->known = known;
+	known->seen[PFS_INDEX_FETCHED] = fetched;
+}
+
+/* Its epoch is noted when it is sure that the call is brief: else the general one notes all of it again. */
+static inline void
+pfs_brief_note_table(PfsPart *part, Relation table, const PgStat_TableStatus *status, PfsKnown *known)
+{
+	PfsCounters now;
+
+	pfs_brief_note(part, table, known);
+	pfs_counters_read_table(status, &now);
+	for (int i = 0; i < PFS_TABLE_OPERATIONS; i++)
+		known->seen[i] = now.value[i];
 }
 
 static pg_attribute_always_inline void
@@ -115,17 +123,19 @@ static pg_attribute_always_inline bool
 pfs_brief_begin_scan(PfsRelations *relations, const PfsStatement *statement)
 {
 	const PfsArena *arena = pfs_session.arena;
+	const PgStat_TableStatus *status;
 	Relation	index;
 	PfsKnown   *known;
 
 	if (pfs_unlikely(!pfs_brief_may_begin()))
 		return false;
 	index = pfs_brief_index(relations, statement->host_hops);
+	status = index->pgstat_info;
 	known = pfs_brief_ready(arena, index);
-	if (pfs_unlikely(known == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
+	if (pfs_unlikely(known == NULL) || pfs_unlikely(status == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
 		return false;
 	pfs_known_epoch++;
-	pfs_brief_note_scan(relations, index, known);
+	pfs_brief_note_scan(relations, index, status, known);
 	pfs_brief_run(relations, PFS_BRIEF_SCAN);
 	return true;
 }
@@ -139,28 +149,35 @@ pfs_brief_begin_change(PfsRelations *relations, const PfsStatement *statement)
 	uint32		hops = statement->host_hops;
 	Relation	table,
 				index = NULL;
+	const PgStat_TableStatus *status;
 	PfsKnown   *changed,
 			   *scanned;
 
 	if (pfs_unlikely(brief <= PFS_BRIEF_SCAN) || pfs_unlikely(!pfs_brief_may_begin()))
 		return false;
 	table = ((const ModifyTableState *) relations->plan)->resultRelInfo->ri_RelationDesc;
+	status = table->pgstat_info;
 	scanned = changed = pfs_brief_ready(arena, table);
-	if (pfs_unlikely(changed == NULL) ||
-		(pfs_likely(brief != PFS_BRIEF_DELETE) && pfs_unlikely(!pfs_brief_excludes_nothing(table, changed->rules))))
+	if (pfs_unlikely(changed == NULL) || pfs_unlikely(status == NULL) ||
+		(pfs_unlikely(!changed->excludes_nothing) && brief != PFS_BRIEF_DELETE &&
+		 !pfs_brief_excludes_nothing(table, changed)))
 		return false;
+	pfs_brief_note_table(&relations->own[PFS_BRIEF_CHANGED], table, status, changed);
 	if (pfs_likely(hops > 0))
 	{
 		index = pfs_brief_index(relations, hops);
+		status = index->pgstat_info;
 		scanned = pfs_brief_ready(arena, index);
+		if (pfs_unlikely(scanned == NULL) || pfs_unlikely(status == NULL))
+			return false;
 	}
-	if (pfs_unlikely(scanned == NULL) || pfs_unlikely(!pfs_brief_untimed(scanned)))
+	if (pfs_unlikely(!pfs_brief_untimed(scanned)))
 		return false;
-	pfs_known_epoch++;
-	relations->own[PFS_BRIEF_SCANNED].relation = NULL;
+	changed->epoch = ++pfs_known_epoch;
 	if (pfs_likely(index != NULL))
-		pfs_brief_note_scan(relations, index, scanned);
-	pfs_brief_note_table(&relations->own[PFS_BRIEF_CHANGED], table, changed);
+		pfs_brief_note_scan(relations, index, status, scanned);
+	else
+		relations->own[PFS_BRIEF_SCANNED].relation = NULL;
 	pfs_brief_run(relations, brief);
 	return true;
 }
@@ -170,20 +187,42 @@ extern bool pfs_brief_begin_read(PfsRelations *relations, const PfsStatement *st
 
 /* --- a call ends --- */
 
-/* False: it was not counted. */
+/* False: it was not counted.  Who counts shows the rows, too: pfs_brief_show. */
 static pg_attribute_always_inline bool
 pfs_brief_counts(const PfsKnown *known, PfsTableOperation operation, uint64 rows)
 {
-	if (pfs_unlikely(!pfs_wait_rows_known(&pfs_session)) ||
-		pfs_unlikely(!pfs_wait_rows_quickly(&pfs_session, known->cell, known->row, known->use, operation, rows)))
-		return false;
-	if (pfs_unlikely(pfs_session.rows.shown))
-		pfs_wait_rows_show(&pfs_session, known->row, known->use, operation, rows);
-	return true;
+	PfsSession *session = pfs_pg_session();
+
+	return pfs_likely(pfs_wait_rows_known(session)) &&
+		pfs_likely(pfs_wait_rows_quickly(session, known->cell, &known->row, &known->use, operation, rows));
 }
 
-/* As pfs_part_take, of a scan.  False: nothing was done. */
-static pg_attribute_always_inline bool
+/* Are rows that were counted shown, each event?  Their statement is on stage, or the client's only one. */
+static inline bool
+pfs_brief_shows(void)
+{
+	return pfs_unlikely(pfs_session.rows.shown);
+}
+
+static inline void
+pfs_brief_show(const PfsPart *part, PfsTableOperation operation, int64 rows)
+{
+	if (rows > 0)
+		pfs_wait_rows_show(&pfs_session, part->known->row, part->known->use, operation, (uint64) rows);
+}
+
+/* It is the first call of its query, and nobody has looked at its parts: so nothing was counted before. */
+static inline void
+pfs_brief_examined(PfsStatement *statement, uint64 rows)
+{
+	PfsStatementRecord *record = statement->record;
+
+	pfs_store(&record->counter[PFS_COUNTER_ROWS_EXAMINED], rows);
+	pfs_or(&record->used, UINT32_C(1) << PFS_COUNTER_ROWS_EXAMINED);
+}
+
+/* As pfs_part_take, of a scan; returns its rows.  Below 0: nothing was done. */
+static pg_attribute_always_inline int64
 pfs_brief_take_scan(const PfsPart *part, PfsStatement *statement)
 {
 	PfsKnown   *known = part->known;
@@ -192,47 +231,44 @@ pfs_brief_take_scan(const PfsPart *part, PfsStatement *statement)
 	int64		rows;
 
 	if (pfs_unlikely(status == NULL))
-		return false;
+		return -1;
 	fetched = pfs_index_fetched(status);
 	rows = (int64) (fetched - known->seen[PFS_INDEX_FETCHED]);
 	if (pfs_likely(rows > 0))
 	{
 		if (pfs_unlikely(!pfs_brief_counts(known, PFS_TABLE_FETCH, (uint64) rows)))
-			return false;
-		pfs_statement_count(statement, PFS_COUNTER_ROWS_EXAMINED, (uint64) rows);
+			return -1;
+		pfs_brief_examined(statement, (uint64) rows);
 	}
 	else if (pfs_unlikely(rows < 0))
-		return false;
+		return -1;
 	pfs_index_seen(known, fetched, pfs_index_returned(status));
-	return true;
+	return rows;
 }
 
-/* The same of a table, if nothing but this has happened to it. */
-static pg_attribute_always_inline bool
-pfs_brief_take_table(const PfsPart *part, PfsTableOperation operation, uint64 *counted)
+/* The same of a table that is changed, if nothing else has happened to it. */
+static pg_attribute_always_inline int64
+pfs_brief_take_changed(const PfsPart *part, PfsTableOperation operation)
 {
 	PfsKnown   *known = part->known;
 	const PgStat_TableStatus *status = part->relation->pgstat_info;
-	PfsCounters now;
+	const uint64 *seen = known->seen;
 	uint64		after;
+	uint64		sum;
 	int64		rows;
 
-	*counted = 0;
 	if (pfs_unlikely(status == NULL))
-		return false;
-	pfs_counters_read_table(status, &now);
-	after = now.value[operation];
-	now.value[operation] = known->seen[operation];
-	if (pfs_unlikely(memcmp(now.value, known->seen, sizeof(now.value)) != 0))
-		return false;
-	rows = (int64) (after - known->seen[operation]);
-	if (pfs_unlikely(rows == 0))
-		return true;
-	if (pfs_unlikely(rows < 0) || pfs_unlikely(!pfs_brief_counts(known, operation, (uint64) rows)))
-		return false;
+		return -1;
+	sum = pfs_counters_read_sum(status, operation, &after);
+	rows = (int64) (after - seen[operation]);
+	if (pfs_unlikely(sum - (uint64) rows != seen[0] + seen[1] + seen[2] + seen[3]))
+		return -1;
+	if (pfs_unlikely(rows <= 0))
+		return rows < 0 ? -1 : 0;
+	if (pfs_unlikely(!pfs_brief_counts(known, operation, (uint64) rows)))
+		return -1;
 	known->seen[operation] = after;
-	*counted = (uint64) rows;
-	return true;
+	return rows;
 }
 
 /* Was it brief until now, and is it still the outermost one? */
@@ -249,29 +285,65 @@ pfs_brief_leave(PfsRelations *relations)
 	pfs_relations_running = NULL;
 }
 
-/* As pfs_relations_end, of a call that began so and has this statement.  False: that has to do it, or the rest of it. */
+/*
+ * As pfs_relations_end, of a call that began so and has this statement, and of which the caller has seen that it is the last
+ * (pfs_brief_is_last).  False: that has to do it, or the rest of it.  The caller shows rows.
+ */
 static pg_attribute_always_inline bool
-pfs_brief_end_scan(PfsRelations *relations, PfsStatement *statement)
+pfs_brief_end_scan(PfsRelations *relations, PfsStatement *statement, int64 *rows)
 {
-	if (pfs_unlikely(!pfs_brief_is_last(relations)) ||
-		pfs_unlikely(!pfs_brief_take_scan(&relations->own[PFS_BRIEF_SCANNED], statement)))
+	*rows = pfs_brief_take_scan(&relations->own[PFS_BRIEF_SCANNED], statement);
+	if (pfs_unlikely(*rows < 0))
 		return false;
 	pfs_brief_leave(relations);
 	return true;
 }
 
+static inline void
+pfs_brief_show_scan(const PfsRelations *relations, int64 rows)
+{
+	pfs_brief_show(&relations->own[PFS_BRIEF_SCANNED], PFS_TABLE_FETCH, rows);
+}
+
+/* The end, and what it shows. */
 static pg_attribute_always_inline bool
-pfs_brief_end_change(PfsRelations *relations, PfsStatement *statement)
+pfs_brief_end_shown_scan(PfsRelations *relations, PfsStatement *statement)
+{
+	int64		rows;
+
+	if (pfs_unlikely(!pfs_brief_end_scan(relations, statement, &rows)))
+		return false;
+	if (pfs_brief_shows())
+		pfs_brief_show_scan(relations, rows);
+	return true;
+}
+
+/* brief.c: the same of a change. */
+extern void pfs_brief_show_change(const PfsRelations *relations, int64 scanned, int64 rows);
+
+static inline PfsTableOperation
+pfs_brief_operation(const PfsRelations *relations)
+{
+	return (PfsTableOperation) (relations->brief - PFS_BRIEF_SCAN);
+}
+
+static pg_attribute_always_inline bool
+pfs_brief_end_change(PfsRelations *relations, PfsStatement *statement, int64 *scanned, int64 *rows)
 {
 	const PfsPart *part = relations->own;
-	uint64		rows;
 
-	if (pfs_unlikely(!pfs_brief_is_last(relations)) ||
-		(pfs_likely(part[PFS_BRIEF_SCANNED].relation != NULL) &&
-		 pfs_unlikely(!pfs_brief_take_scan(&part[PFS_BRIEF_SCANNED], statement))) ||
-		pfs_unlikely(!pfs_brief_take_table(&part[PFS_BRIEF_CHANGED],
-										   (PfsTableOperation) (relations->brief - PFS_BRIEF_SCAN), &rows)))
+	*scanned = 0;
+	if (pfs_likely(part[PFS_BRIEF_SCANNED].relation != NULL))
+		*scanned = pfs_brief_take_scan(&part[PFS_BRIEF_SCANNED], statement);
+	if (pfs_unlikely(*scanned < 0))
 		return false;
+	*rows = pfs_brief_take_changed(&part[PFS_BRIEF_CHANGED], pfs_brief_operation(relations));
+	if (pfs_unlikely(*rows < 0))
+	{
+		if (pfs_brief_shows())
+			pfs_brief_show_scan(relations, *scanned);
+		return false;
+	}
 	pfs_brief_leave(relations);
 	return true;
 }
@@ -307,7 +379,7 @@ pfs_brief_end(PfsRelations *relations)
 	PfsStatement *statement = relations->statement;
 
 	if (pfs_unlikely(statement == NULL || relations->brief != PFS_BRIEF_SCAN) ||
-		pfs_unlikely(!pfs_brief_end_scan(relations, statement)))
+		pfs_unlikely(!pfs_brief_is_last(relations)) || pfs_unlikely(!pfs_brief_end_shown_scan(relations, statement)))
 		pfs_brief_end_other(relations);
 }
 

@@ -8,6 +8,7 @@
 
 #include "access/xact.h"
 #include "executor/executor.h"
+#include "pg/pg_query.h"
 #include "pg/relation/brief.h"
 
 PFS_HOT_DATA PFS_ALIGNED PfsRelations *pfs_relations_running = NULL;	/* what follows in this line is looked at with it */
@@ -18,6 +19,7 @@ pop(void)
 {
 	pfs_relations_running->runs = false;
 	pfs_relations_running = pfs_relations_running->outer;
+	pfs_pg_undisturbed = NULL;
 }
 
 void
@@ -30,6 +32,7 @@ pfs_relations_remove(PfsRelations *relations)
 			break;
 		}
 	relations->runs = false;
+	pfs_pg_undisturbed = NULL;
 }
 
 /* Since that call another relation may have the entry. */
@@ -59,6 +62,7 @@ pfs_relations_spell_out(PfsRelations *relations)
 	if (relations->brief > PFS_BRIEF_SCAN)
 		spell_out(relations, changed.relation, changed.known, PFS_READS_NOTHING);
 	relations->brief = PFS_BRIEF_NOT;
+	pfs_pg_undisturbed = NULL;
 }
 
 /* --- a call begins --- */
@@ -102,6 +106,7 @@ pfs_relations_run(PfsRelations *relations)
 	relations->runs = true;
 	relations->outer = pfs_relations_running;
 	pfs_relations_running = relations;
+	pfs_pg_undisturbed = NULL;
 }
 
 /* Between two calls an entry may have been given to another relation. */

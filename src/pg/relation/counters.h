@@ -60,6 +60,34 @@ pfs_counters_read_table(const PgStat_TableStatus *status, PfsCounters *counters)
 	pfs_counters_add_pending(status->trans, counters);
 }
 
+/*
+ * One of a table's counters of changes, and (returned) the sum of all that pfs_counters_read_table reads.  In the middle of a
+ * transaction none of them goes back, so if the sum has grown as much as the one, the others are as they were.
+ */
+static inline uint64
+pfs_counters_read_sum(const PgStat_TableStatus *status, int operation, uint64 *value)
+{
+	const PgStat_Counter *counted = &PFS_PG_COUNTER(status, tuples_inserted);
+	uint64		sum = (uint64) (PFS_PG_COUNTER(status, tuples_returned) + PFS_PG_COUNTER(status, tuples_fetched));
+	int			i = operation - PFS_TABLE_INSERT;
+
+	sum += (uint64) (counted[0] + counted[1] + counted[2]);
+	*value = (uint64) counted[i];
+	for (const PgStat_TableXactStatus *level = status->trans; level != NULL; level = level->upper)
+	{
+		const PgStat_Counter *pending = &level->tuples_inserted;
+
+		sum += (uint64) (pending[0] + pending[1] + pending[2]);
+		*value += (uint64) pending[i];
+		if (pfs_likely(!level->truncdropped))
+			continue;
+		pending = &level->inserted_pre_truncdrop;
+		sum += (uint64) (pending[0] + pending[1] + pending[2]);
+		*value += (uint64) pending[i];
+	}
+	return sum;
+}
+
 /* The others of an index stay as they are: nobody asks. */
 static inline void
 pfs_counters_read(const PgStat_TableStatus *status, bool index, PfsCounters *counters)
@@ -72,6 +100,16 @@ pfs_counters_read(const PgStat_TableStatus *status, bool index, PfsCounters *cou
 	counters->value[PFS_INDEX_FETCHED] = pfs_index_fetched(status);
 	counters->value[PFS_INDEX_RETURNED] = pfs_index_returned(status);
 }
+
+#define PFS_COUNTERS_IN_ORDER(type, inserted, updated, deleted) \
+	StaticAssertDecl(offsetof(type, updated) == offsetof(type, inserted) + sizeof(PgStat_Counter) && \
+					 offsetof(type, deleted) == offsetof(type, updated) + sizeof(PgStat_Counter) && \
+					 PFS_TABLE_UPDATE == PFS_TABLE_INSERT + 1 && PFS_TABLE_DELETE == PFS_TABLE_UPDATE + 1, "as operations")
+
+PFS_COUNTERS_IN_ORDER(PgStat_TableXactStatus, tuples_inserted, tuples_updated, tuples_deleted);
+PFS_COUNTERS_IN_ORDER(PgStat_TableXactStatus, inserted_pre_truncdrop, updated_pre_truncdrop, deleted_pre_truncdrop);
+PFS_COUNTERS_IN_ORDER(PgStat_TableStatus, PFS_PG_COUNTER_MEMBER(tuples_inserted), PFS_PG_COUNTER_MEMBER(tuples_updated),
+					  PFS_PG_COUNTER_MEMBER(tuples_deleted));
 
 /* parts.c.  Takes a lock, and allocates, if this process has not counted there yet. */
 extern const PgStat_TableStatus *pfs_status_of_oid(Oid oid);

@@ -47,6 +47,8 @@ pfs_known_find_slow(Oid oid)
 	}
 	memset(place, 0, sizeof(*place));
 	place->oid = oid;
+	place->cell = &pfs_no_cell;
+	place->until_timed = 1;
 	return place;
 }
 

@@ -27,15 +27,16 @@ typedef struct PfsKnown
 	Oid			oid;			/* 0 = free */
 	uint32		row;			/* in the arena, see object.h; 0 = none */
 	uint32		use;
-	uint8		kind:7;			/* PfsKnownKind */
+	uint8		kind:3;			/* PfsKnownKind */
+	uint8		excludes_nothing:1; /* table: none of its indexes is of an exclusion constraint, see pfs_known_attach */
 	uint8		routed:1;		/* index met by routing, see routed.c */
 	uint8		watched:1;		/* setup_objects says so ... */
 	uint8		timed:1;		/* ... and this */
 	uint8		excludes:1;		/* index of an exclusion constraint */
 	uint8		owed:1;			/* rows could not be recorded when they were counted, see pfs_known_owe */
 	uint8		samples:4;		/* timed executions, up to PFS_SAMPLES_FIRST */
-	uint8		skip;			/* executions to come that are not timed ... */
-	uint8		skipped;		/* ... as it was at first */
+	uint8		until_timed;	/* the next execution that is timed: 1 = the next one */
+	uint8		skipped;		/* executions that are not, before it */
 	uint32		rules;			/* as of this arena->objects_changed */
 	uint32		epoch;			/* in which "seen" was right, see parts.h */
 	PfsObjectCell *cell;		/* where this thread counts, as far as is known */
@@ -67,6 +68,12 @@ pfs_known_find(Oid oid)
 
 	return pfs_likely(known->oid == oid) ? known : pfs_known_find_slow(oid);
 }
+
+/* rows.c: once a process: what depends on tables' indexes is forgotten when the server forgets what they are. */
+extern void pfs_known_attach(void);
+
+/* Some may have that set. */
+extern bool pfs_known_excludes_nothing;
 
 /* rows.c: finds out what it is, its row and names, and whether it is watched.  May raise an error. */
 extern void pfs_known_ask(PfsKnown *known);

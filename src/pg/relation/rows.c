@@ -12,8 +12,10 @@
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
+#include "core/wait.h"
 #include "miscadmin.h"
 #include "pg/relation/known.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -96,8 +98,8 @@ pfs_known_ask(PfsKnown *known)
 
 	known->watched = known->timed = false;
 	known->row = 0;
-	known->cell = NULL;
-	known->skip = 0;
+	known->cell = &pfs_no_cell;
+	known->until_timed = 1;
 	if (kind == PFS_KNOWN_INDEX)
 	{
 		key.index = known->oid;
@@ -118,6 +120,27 @@ pfs_known_ask(PfsKnown *known)
 	name_row(known->row, known->use, &names, key.index);
 	known->watched = pfs_table_watched(pfs_arena, known->row, known->use, &timed);
 	known->timed = timed;
+}
+
+bool		pfs_known_excludes_nothing = false;
+
+/* Some index was made, changed or dropped: it is not told of which table. */
+static void
+forget_indexes(Datum arg, int cacheid, uint32 hashvalue)
+{
+	for (int i = 0; pfs_known_excludes_nothing && i < PFS_KNOWN; i++)
+		pfs_known[i].excludes_nothing = false;
+	pfs_known_excludes_nothing = false;
+}
+
+void
+pfs_known_attach(void)
+{
+	static bool attached = false;
+
+	if (!attached)
+		CacheRegisterSyscacheCallback(INDEXRELID, forget_indexes, (Datum) 0);
+	attached = true;
 }
 
 bool

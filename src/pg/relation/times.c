@@ -43,17 +43,18 @@ pfs_times_decide(PfsRelations *relations, PfsKnown *known)
 	relations->timing = PFS_TIMING_NONE;
 	if (!relations->records || IsParallelWorker() || !pfs_wait_rows_timed(&pfs_session))
 		return;
-	if (known->skip > 0)
+	if (known->until_timed > 1)
 	{
-		known->skip--;
+		known->until_timed--;
 		return;
 	}
 	relations->timing = PFS_TIMING_TIMED;
 	relations->times = relations->routing = NULL;
 	relations->weight = known->skipped;
 	known->samples += known->samples < PFS_SAMPLES_FIRST;
-	known->skip = known->skipped = known->samples < PFS_SAMPLES_FIRST ? 0
+	known->skipped = known->samples < PFS_SAMPLES_FIRST ? 0
 		: (uint8) (SKIP_MIN + random_below(2 * SKIP_MIN));
+	known->until_timed = known->skipped + 1;
 }
 
 /* --- calls of a node --- */
