@@ -275,7 +275,8 @@ pfs_wait_row_leave(PfsSession *session, PfsThread *thread)
 
 	pfs_publish_next(&thread->waits_ended);
 	rows->head = next;
-	if (pfs_unlikely(next == rows->turn))
+	/* not ==: a signal handler that decides anew just now sets head and turn, before this sets the head again */
+	if (pfs_unlikely(next >= rows->turn))
 		pfs_wait_row_turn_alone(session);
 }
 
@@ -311,7 +312,7 @@ pfs_wait_end_idle(PfsSession *session, const PfsWait *idle, const PfsSocketKnown
 	const PfsWaitRecord *record = &rows->slots[rows->ring].record;
 	PfsWaitRecord *head = &rows->slots[rows->head].record;
 
-	if (pfs_unlikely(idle->level == 0 || record->event_id != idle->event_id || pfs_load(&thread->wait_depth) != 1 ||
+	if (pfs_unlikely(idle->level == 0 || idle->start == 0 || record->event_id != idle->event_id || pfs_load(&thread->wait_depth) != 1 ||
 					 rows->level_at_head != 0))
 		return false;
 	pfs_call_add(known->sums, PFS_IO_MISC, pfs_wait_ticks(idle->start, end), -1);

@@ -175,7 +175,7 @@ pfs_wait_row_keep(PfsSession *session, PfsThread *thread, const PfsWaitRecord *r
 
 		pfs_publish_next(&thread->waits_ended);
 		rows->head = next;
-		if (pfs_unlikely(next == rows->turn))
+		if (pfs_unlikely(next >= rows->turn))
 			pfs_wait_row_turn(session);
 	}
 	else if (pfs_unlikely(rows->history_long))

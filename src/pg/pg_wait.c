@@ -788,7 +788,10 @@ client_call_counted(int fd, void *data, size_t size, int flags, PfsIoPart io)
 
 static ssize_t client_call_otherwise(int fd, void *data, size_t size, int flags, PfsIoPart io);
 
-/* A call on the client's socket that is a row, in the short way if it is simple.  Data that has come is the next command, most often. */
+/*
+ * A call on the client's socket that is a row, in the short way if it is simple.  Data that has come is the next command,
+ * most often.
+ */
 static pg_attribute_always_inline ssize_t
 call_with_row(int fd, void *data, size_t size, int flags, PfsIoPart io, bool at_rest)
 {
