@@ -200,11 +200,7 @@ pfs_wait_is_known(const PfsSession *session, const PfsSocketKnown *known)
 static inline bool
 pfs_wait_is_at_rest(const PfsSession *session)
 {
-	const uint8_t parts[] = {false, false, PFS_PHASE_REST, false};	/* as pfs_session_rest leaves them */
-	uint32_t	expected;
-
-	memcpy(&expected, parts, sizeof(expected));
-	return session->stands == expected && session->running == NULL && session->top == NULL;
+	return pfs_session_is(session, PFS_PHASE_REST, false) && session->running == NULL && session->top == NULL;
 }
 
 /*

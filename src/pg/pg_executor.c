@@ -227,6 +227,13 @@ begin_statement(const QueryDesc *queryDesc)
 	return NULL;
 }
 
+/* Is it the plan by which the statement was begun?  Another's hook may have put another one there. */
+static inline bool
+has_plan(const QueryDesc *queryDesc, const PlannedStmt *plan)
+{
+	return pfs_likely(queryDesc->planstate->plan == plan->planTree);
+}
+
 /* Back from ExecutorStart, the statement has left the stage.  plan: by which it was begun. */
 static pg_noinline void
 attach(QueryDesc *queryDesc, const PlannedStmt *plan, PfsStatement *statement)
@@ -234,8 +241,8 @@ attach(QueryDesc *queryDesc, const PlannedStmt *plan, PfsStatement *statement)
 	PfsPgQuery *query = statement == pfs_session.top && pfs_pg_query_is_unnamed(plan)
 		? pfs_pg_query_leave_untied(queryDesc, statement) : pfs_pg_query_attach(queryDesc, statement);
 
-	if (pfs_unlikely(queryDesc->planstate->plan != plan->planTree))
-		statement->host_brief = PFS_BRIEF_NOT;	/* another's hook has put another plan there */
+	if (!has_plan(queryDesc, plan))
+		statement->host_brief = PFS_BRIEF_NOT;
 	/* that of a function which the client calls, or the server itself: at login, at a commit */
 	if (pfs_unlikely(*pfs_pg_server.portal == NULL))
 		statement->host_alone = true;
@@ -309,13 +316,6 @@ start_any(QueryDesc *queryDesc, int eflags)
 	start_done(queryDesc, plan, statement, id);
 }
 
-/* Nothing more of its plan is to be known before it runs. */
-static inline bool
-needs_no_look(const QueryDesc *queryDesc, const PfsStatement *statement)
-{
-	return pfs_likely(statement->host_watches == 0) && pfs_likely(queryDesc->planstate->plan == queryDesc->plannedstmt->planTree);
-}
-
 /* Is it the client's unnamed portal that executes it, and the query before it gone? */
 static inline bool
 may_be_untied(const PlannedStmt *plan)
@@ -337,7 +337,7 @@ start_planned(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStat
 	}
 	statement->host_in_call = false;
 	pfs_session.running = NULL;
-	if (needs_no_look(queryDesc, statement) && may_be_untied(plan))
+	if (has_plan(queryDesc, plan) && statement->host_watches == 0 && may_be_untied(plan))
 		(void) pfs_pg_query_leave_untied(queryDesc, statement);
 	else
 		attach(queryDesc, plan, statement);
@@ -361,7 +361,7 @@ start_nested(QueryDesc *queryDesc, int eflags)
 	id = statement->record->statement_id;
 	pfs_pg_entry.ExecutorStart(queryDesc, eflags);
 	if (pfs_unlikely(pfs_session.running != statement || statement->record->statement_id != id) ||
-		!needs_no_look(queryDesc, statement) || pfs_unlikely(queryDesc->dest == NULL || queryDesc->dest->mydest != DestSPI))
+		!has_plan(queryDesc, plan) || pfs_unlikely(statement->host_watches) || pfs_unlikely(queryDesc->dest == NULL || queryDesc->dest->mydest != DestSPI))
 	{
 		start_done(queryDesc, plan, statement, id);
 		return;
@@ -389,7 +389,7 @@ started_first(QueryDesc *queryDesc)
 	}
 	first->host_in_call = false;
 	pfs_session.running = NULL;
-	if (!needs_no_look(queryDesc, first) || !may_be_untied(queryDesc->plannedstmt))
+	if (!has_plan(queryDesc, queryDesc->plannedstmt) || !may_be_untied(queryDesc->plannedstmt))
 	{
 		attach(queryDesc, queryDesc->plannedstmt, first);
 		return;
@@ -397,6 +397,8 @@ started_first(QueryDesc *queryDesc)
 	if (pfs_unlikely(pfs_pg_entry.endings == PFS_PG_ENDINGS_IN))
 		pfs_pg_endings_out();
 	(void) pfs_pg_query_leave_untied(queryDesc, first);
+	if (pfs_unlikely(first->host_watches))
+		pfs_pg_plan_start(&pfs_pg_untied);
 }
 
 static PFS_HOT void

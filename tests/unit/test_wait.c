@@ -657,7 +657,7 @@ test_known_socket(void)
 		if (i == 0)
 			p.session->phase = PFS_PHASE_COMMAND;
 		else
-			pfs_session_rest(p.session);
+			pfs_session_does(p.session, PFS_PHASE_REST);
 		is_u64(pfs_wait_is_at_rest(p.session), (uint64_t) i, "what may be a statement's is charged");
 		read_socket(p, &known, 5, false);
 		is_u64(p.session->waits.used, 1, "the next statement's is what was in the command");
@@ -785,7 +785,7 @@ place_with_socket(bool shown, PfsSocketKnown *known)
 	pfs_timer.kind = PFS_TIMER_CYCLE;
 	wait.operation = PFS_OPERATION_RECV;
 	p.session->thread->socket.used = 1;
-	pfs_session_rest(p.session);
+	pfs_session_does(p.session, PFS_PHASE_REST);
 	pfs_wait_end(p.session, &wait, FIXTURE_START + 5, 1);
 	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, known) && known->shown == shown, "it is known");
 	return p;

@@ -176,7 +176,7 @@ write_waits(void *argument)
 				fixture_detach(session);
 			session = fixture_attach(writer->arena, writer->number, users[i / 500 % 2], "h1");
 			pfs_store(&session->thread->socket.used, 1);
-			pfs_session_rest(session);
+			pfs_session_does(session, PFS_PHASE_REST);
 			known.changes = 0;
 		}
 		pfs_add(&writer->started, 2);
