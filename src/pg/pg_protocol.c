@@ -370,7 +370,7 @@ put_ready_otherwise(char type, const char *body, size_t length)
 	PfsSession *session = pfs_pg_session();
 
 	if (!pfs_session_is(session, PFS_PHASE_COMMAND, false) || !pfs_pg_command.answered ||
-		pfs_pg_command.ended <= pfs_pg_command.came)
+		pfs_pg_command.ended <= pfs_pg_command.came || !pfs_pg_answer_is_near())
 		return put_ready_at_last(type, body, length);
 	if (!pfs_answer(session, PFS_PG_ANSWER_QUERY))
 		(void) pfs_pg_answer_timed_near(PFS_PG_ANSWER_QUERY);

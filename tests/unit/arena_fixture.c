@@ -620,3 +620,10 @@ fixture_answer(PfsSession *session, uint32_t answer)
 	(void) pfs_session_decided(session);
 	return pfs_answer(session, answer);
 }
+
+void
+fixture_rest(PfsSession *session)
+{
+	pfs_session_does(session, PFS_PHASE_REST);
+	session->switched = session->far = false;
+}

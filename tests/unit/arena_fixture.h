@@ -62,6 +62,9 @@ extern PfsArena *fixture_shared_arena(const PfsSizes *sizes);
 /* A session in this slot; user and host may be NULL. The pid is 1000 + slot. */
 extern PfsSession *fixture_attach(PfsArena *arena, uint32_t slot, const char *user,
 								  const char *host);
+
+/* The client was answered, as the host has it: it is waited for, and nothing is out of the ordinary. */
+extern void fixture_rest(PfsSession *session);
 extern void fixture_detach(PfsSession *session);
 
 /* Frees the session and leaves its slot as a killed process does. */

@@ -657,7 +657,7 @@ test_known_socket(void)
 		if (i == 0)
 			p.session->phase = PFS_PHASE_COMMAND;
 		else
-			pfs_session_does(p.session, PFS_PHASE_REST);
+			fixture_rest(p.session);
 		is_u64(pfs_wait_is_at_rest(p.session), (uint64_t) i, "what may be a statement's is charged");
 		read_socket(p, &known, 5, false);
 		is_u64(p.session->waits.used, 1, "the next statement's is what was in the command");
@@ -740,6 +740,7 @@ test_short_way(void)
 	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, &known), "the socket is known");
 	pfs_wait_know_idle(p.session, FIXTURE_WAIT_IDLE, &known);
 	ok(known.idle && pfs_wait_may_begin(p.session, &known, false), "idle time is known");
+	fixture_rest(p.session);
 	rest(p, &known, true);
 	rows = rows_of(p.arena, HISTORY);
 	is_u64((uint64_t) rows->count, 6, "three waits each");
@@ -769,7 +770,10 @@ read_quickly(Place p, PfsSocketKnown *known, int calls)
 	for (int i = 0; i < calls; i++)
 	{
 		PfsSocketCall call = {0};
-		bool quick = pfs_wait_begin_socket(p.session, known, PFS_IO_READ, true, &call);
+		bool quick;
+
+		fixture_rest(p.session);
+		quick = pfs_wait_begin_socket(p.session, known, PFS_IO_READ, true, &call);
 
 		ok(quick && pfs_wait_end_socket(p.session, known, PFS_IO_READ, true, &call, 1, call.start + 5), "a short call");
 	}
@@ -785,7 +789,7 @@ place_with_socket(bool shown, PfsSocketKnown *known)
 	pfs_timer.kind = PFS_TIMER_CYCLE;
 	wait.operation = PFS_OPERATION_RECV;
 	p.session->thread->socket.used = 1;
-	pfs_session_does(p.session, PFS_PHASE_REST);
+	fixture_rest(p.session);
 	pfs_wait_end(p.session, &wait, FIXTURE_START + 5, 1);
 	ok(pfs_wait_know_socket(p.session, FIXTURE_WAIT_SOCKET, 99, known) && known->shown == shown, "it is known");
 	return p;

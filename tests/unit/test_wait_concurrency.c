@@ -176,9 +176,9 @@ write_waits(void *argument)
 				fixture_detach(session);
 			session = fixture_attach(writer->arena, writer->number, users[i / 500 % 2], "h1");
 			pfs_store(&session->thread->socket.used, 1);
-			pfs_session_does(session, PFS_PHASE_REST);
 			known.changes = 0;
 		}
+		fixture_rest(session);
 		pfs_add(&writer->started, 2);
 		pfs_fence();
 		{
