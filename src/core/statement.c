@@ -10,7 +10,7 @@
 #include "core/summing.h"
 #include "core/wait_row.h"
 
-#define STATEMENT_ID_BLOCK 64
+#define STATEMENT_ID_BLOCK 1024
 
 void		(*pfs_host_switched) (PfsSession *session);
 
@@ -878,6 +878,8 @@ pfs_session_program(PfsSession *session, const char *program, size_t length)
 PFS_HOT void
 pfs_session_state(PfsSession *session, PfsThreadState state, PfsTicks now)
 {
-	pfs_store(&session->thread->state, state);
-	pfs_store(&session->thread->state_since, now);
+	PfsThread  *thread = session->thread;
+
+	pfs_store(&thread->state, state);
+	pfs_store(&thread->state_since, now);
 }

@@ -67,7 +67,11 @@ pfs_statement_take_numbers(PfsSession *session, bool recorded, bool top, bool pl
 	if (numbers.event == 0 && pfs_likely(recorded))
 		numbers.event = pfs_next_number(&session->thread->event_id);
 	if (numbers.statement == 0)
-		numbers.statement = plain ? session->statement_ids.next++ : pfs_statement_next_id(session);
+	{
+		numbers.statement = plain ? session->statement_ids.next : pfs_statement_next_id(session);
+		if (plain)
+			pfs_add(&session->statement_ids.next, 1);
+	}
 	return numbers;
 }
 

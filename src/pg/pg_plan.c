@@ -201,7 +201,8 @@ typedef enum Sorts
 {
 	SORTS_NOT,
 	SORTS,
-	SORTS_WHAT_IS_READ			/* one sort takes in what the only scan fetches, see sorts_what_is_read */
+	SORTS_WHAT_IS_READ,			/* one sort takes in what the only scan fetches, see sorts_what_is_read */
+	SORTS_EXACTLY				/* and the index was seen to be one that needs no recheck */
 } Sorts;
 
 static bool
@@ -283,21 +284,40 @@ sorts_what_is_read(const PlannedStmt *stmt)
 		compares_with_values(scan->indexqual);
 }
 
-/* Does the server count what the only scan fetches, and all of it is what it returns?  A B-tree needs no recheck. */
-static bool
-is_counted_exactly(const PfsPgQuery *query)
+static inline const PlanState *
+only_scan(const PfsPgQuery *query)
 {
 	const PlanState *node = query->relations.plan;
-	Relation	index;
 
 	while (node != NULL && !IsA(node, IndexScanState))
 		node = outerPlanState(node);
+	return node;
+}
+
+/* Does the server count what the only scan fetches, for this statement alone? */
+static inline bool
+is_counted(const PfsPgQuery *query)
+{
+	const PlanState *node = only_scan(query);
+	Relation	index;
+
 	if (node == NULL || node->instrument != NULL ||
 		pfs_record_counter(query->relations.statement->record, PFS_COUNTER_ROWS_EXAMINED) != 0)
 		return false;
 	index = ((const IndexScanState *) node)->iss_RelationDesc;
-	return index != NULL && (index->pgstat_info != NULL || index->pgstat_enabled) &&
-		index->rd_rel->relam == BTREE_AM_OID && !IsToastNamespace(index->rd_rel->relnamespace) &&
+	return index != NULL && (index->pgstat_info != NULL || index->pgstat_enabled);
+}
+
+/* And is all of it what it returns?  A B-tree needs no recheck.  An index never becomes another one. */
+static bool
+is_counted_exactly(const PfsPgQuery *query)
+{
+	Relation	index;
+
+	if (!is_counted(query))
+		return false;
+	index = ((const IndexScanState *) only_scan(query))->iss_RelationDesc;
+	return index->rd_rel->relam == BTREE_AM_OID && !IsToastNamespace(index->rd_rel->relnamespace) &&
 		are_builtin(index->rd_opfamily, index->rd_index->indnkeyatts);
 }
 
@@ -476,9 +496,19 @@ pfs_pg_shape(const PlannedStmt *plan, PfsPgTemplate *template)
 pg_noinline void
 pfs_pg_plan_start(PfsPgQuery *query)
 {
-	query->sorts = NULL;
-	if (query->relations.statement->host_watches == SORTS_WHAT_IS_READ && is_counted_exactly(query))
+	PfsStatement *statement = query->relations.statement;
+
+	if (pfs_likely(statement->host_watches == SORTS_EXACTLY) && is_counted(query))
+	{
 		query->sorts = &what_is_read;
+		return;
+	}
+	query->sorts = NULL;
+	if (statement->host_watches >= SORTS_WHAT_IS_READ && is_counted_exactly(query))
+	{
+		query->sorts = &what_is_read;
+		pfs_pg_template_sorts(query->relations.estate->es_plannedstmt, SORTS_EXACTLY);
+	}
 	else
 		watch_sorts(query->relations.plan, query);
 }

@@ -285,7 +285,8 @@ put_ready_at_last(char type, const char *body, size_t length)
 	{
 		PfsTicks	now;
 
-		pfs_session.switched = !wanted;
+		/* what is on stage was left by an error that nobody was told of */
+		pfs_session.switched = !wanted || pfs_session.running != NULL;
 		pfs_session_forget_promised(&pfs_session);
 		note_command();
 		pfs_pg_set_top(NULL);
@@ -407,6 +408,9 @@ put_other(char type, const char *body, size_t length)
 			if (pfs_session.top != NULL && pfs_session.top->host_state == PFS_PG_ANALYSED)
 				pfs_pg_finish_top();	/* planned for an Execute, before which other messages may come, or none */
 			break;
+		case 't':				/* ParameterDescription */
+			pfs_pg_command_forget_analysed();	/* to describe a statement it is analysed again, whose text may go then */
+			break;
 		case '3':				/* CloseComplete */
 			pfs_pg_command_forget_analysed();	/* its text may be gone */
 			pfs_pg_untied_closed();
@@ -483,7 +487,6 @@ pfs_putmessage(char type, const char *body, size_t length)
 	}
 	else if (type == 'T' || type == 'n')	/* RowDescription, NoData */
 	{
-		pfs_pg_command_forget_analysed();	/* to describe a statement it is analysed again, whose text may go then */
 		if (pfs_likely(pfs_pg_command_is_described()) && pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_DESCRIBE)))
 			return put_described_timed(type, body, length);
 	}

@@ -207,6 +207,17 @@ pfs_pg_template_shape(const QueryDesc *desc)
 	return &shape;
 }
 
+void
+pfs_pg_template_sorts(const PlannedStmt *plan, uint8 sorts)
+{
+	PfsPgTemplate *place = pfs_pg_template_find(plan);
+
+	if (place == &pfs_pg_no_template)
+		return;
+	place->sorts = sorts;
+	set_facts(place);
+}
+
 PFS_HOT PfsPgTemplate *
 pfs_pg_template(const QueryDesc *desc)
 {

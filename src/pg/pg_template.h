@@ -102,6 +102,9 @@ pfs_pg_shared_find(uint64 query_id, uint32 class)
 /* One that was just made. */
 extern void pfs_pg_shared_keep(const PfsTemplate *template);
 
+/* What is known of a plan's sorts since it was executed, see pg_plan.c. */
+extern void pfs_pg_template_sorts(const PlannedStmt *plan, uint8 sorts);
+
 /* pg_plan.c: fills in what the plan's shape tells. */
 extern void pfs_pg_shape(const PlannedStmt *plan, PfsPgTemplate *template);
 

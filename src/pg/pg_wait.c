@@ -692,7 +692,7 @@ received(void)
 				idle;
 
 	pfs_keep(waiting);
-	if (pfs_unlikely(!pfs_session_is(session, PFS_PHASE_REST, false) || session->running != NULL ||
+	if (pfs_unlikely(!pfs_session_is(session, PFS_PHASE_REST, false) ||
 					 pfs_load_acquire(&session->arena->changes) != session->decided ||
 					 (pfs_likely(noted) ? waiting->idle_cell == NULL : calls.idle.open) ||
 					 (now = pfs_now_near()) <= waiting->idle_from))
