@@ -300,7 +300,8 @@ pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks s
 	}
 	else
 		*end = statement->paused_at;
-	wait += wait == 0;			/* ended within one tick: still a timed event */
+	if (pfs_unlikely(wait == 0))
+		wait = 1;				/* ended within one tick: still a timed event */
 	pfs_store(&record->end, *end);
 	pfs_store(&record->wait, wait);
 	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));

@@ -182,24 +182,49 @@ pfs_transactions_sum_ring(PfsSession *session)
 
 /* --- end --- */
 
-PFS_COLD void
-pfs_transaction_close_at_once(PfsSession *session, PfsTransactionState outcome, PfsTicks end, uint32_t epoch)
+static inline void
+finish(PfsSession *session, PfsTransactionState outcome, PfsTicks end, uint32_t epoch)
 {
-	PfsTransactionRecord *record = session->transaction.event;
+	pfs_transaction_finish(session, session->transaction.event, outcome, end, epoch);
+	if (session->transaction_rows.history_long && session->transaction.recorded)
+		pfs_history_transaction(session, session->transaction.event);
+}
+
+/* It does not stay in the ring. */
+static PFS_COLD void
+close_at_once(PfsSession *session, PfsTransactionState outcome, PfsTicks end, uint32_t epoch)
+{
 	PfsThread  *thread = session->thread;
 
-	if (!pfs_enter_recording(session))
-		return;
 	pfs_transactions_sum(session->arena, thread);	/* cells never go back to an older epoch */
 	pfs_seq_write_begin(&thread->seq);
-	pfs_transaction_finish(session, record, outcome, end, epoch);
-	pfs_transaction_stat_add(stat_of(session->arena, thread, record), record);
+	finish(session, outcome, end, epoch);
+	pfs_transaction_stat_add(stat_of(session->arena, thread, session->transaction.event), session->transaction.event);
 	pfs_seq_write_end(&thread->seq);
-	pfs_leave_recording(session);
 }
 
 void
 pfs_transaction_close(PfsSession *session, PfsTransactionState outcome, PfsTicks end)
 {
-	pfs_transaction_close_here(session, outcome, end);
+	uint32_t	epoch = pfs_epoch_of(pfs_session_decided(session));
+	PfsTransactionRows *rows = &session->transaction_rows;
+	PfsThread  *thread = session->thread;
+	bool		stays = session->transaction.recorded && rows->history;
+
+	session->transaction.open = false;
+	session->transaction.event_id = 0;
+	if (!pfs_enter_recording(session))
+		return;
+	if (stays)
+	{
+		pfs_seq_write_begin(&thread->seq);
+		finish(session, outcome, end, epoch);
+		pfs_transaction_stays(rows, thread);
+		pfs_seq_write_end(&thread->seq);
+	}
+	else
+		close_at_once(session, outcome, end, epoch);
+	pfs_leave_recording(session);
+	if (stays && rows->head == rows->slots)
+		pfs_transactions_sum_ring(session);
 }

@@ -8,49 +8,53 @@
 #include "core/history.h"
 #include "core/statement_hot.h"
 
-/* transaction.c: the ring begins again; one that does not stay in it. */
+/* transaction.c: the ring begins again. */
 extern void pfs_transactions_sum_ring(PfsSession *session);
-extern void pfs_transaction_close_at_once(PfsSession *session, PfsTransactionState outcome, PfsTicks end, uint32_t epoch);
 
 /* Inside the thread's sequence. */
 static inline __attribute__((always_inline)) void
-pfs_transaction_finish(PfsSession *session, PfsTransactionRecord *record, PfsTransactionState outcome, PfsTicks end,
+pfs_transaction_finish(const PfsSession *session, PfsTransactionRecord *record, PfsTransactionState outcome, PfsTicks end,
 					   uint32_t epoch)
 {
 	pfs_store(&record->outcome, (uint8_t) outcome);
 	pfs_store(&record->end, pfs_max(end, record->start));
 	pfs_store(&record->end_event_id, pfs_load(&session->thread->event_id));
 	pfs_store(&record->epoch, epoch);
-	if (pfs_unlikely(session->transaction_rows.history_long) && session->transaction.recorded)
-		pfs_history_transaction(session, record);
 }
 
-/* The open one ends.  Most stay in the ring, and are summed when that begins again. */
+/* It is a record in the ring that has ended. */
 static inline __attribute__((always_inline)) void
-pfs_transaction_close_here(PfsSession *session, PfsTransactionState outcome, PfsTicks end)
+pfs_transaction_stays(PfsTransactionRows *rows, PfsThread *thread)
 {
-	PfsTransaction *transaction = &session->transaction;
-	uint32_t	epoch = pfs_epoch_of(pfs_session_decided(session));
-	PfsTransactionRows *rows = &session->transaction_rows;
-	PfsThread  *thread = session->thread;
-	uint32_t	next = rows->head + 1;
-
-	transaction->open = false;
-	transaction->event_id = 0;
-	if (pfs_unlikely(!transaction->recorded || !rows->history))
-	{
-		pfs_transaction_close_at_once(session, outcome, end, epoch);
-		return;
-	}
-	if (!pfs_enter_recording(session))
-		return;
-	pfs_seq_write_begin(&thread->seq);
-	pfs_transaction_finish(session, transaction->event, outcome, end, epoch);
 	pfs_add(&thread->transactions_ended, 1);
-	rows->head = next;
+	rows->head++;
+}
+
+/* Does the one that is open end in the plain way: in the ring, where it is summed when that begins again, and nowhere else? */
+static inline bool
+pfs_transaction_is_plain(const PfsSession *session)
+{
+	return session->transaction.recorded && session->transaction_rows.history && !session->transaction_rows.history_long &&
+		session->decided == pfs_load_acquire(&session->arena->changes);
+}
+
+/* Ends such a one, where no recording is under way. */
+static inline __attribute__((always_inline)) void
+pfs_transaction_close_plain(PfsSession *session, PfsTransactionState outcome, PfsTicks end)
+{
+	PfsThread  *thread = session->thread;
+	PfsTransactionRows *rows = &session->transaction_rows;
+
+	pfs_assume(!session->busy);
+	(void) pfs_enter_recording(session);
+	pfs_seq_write_begin(&thread->seq);
+	session->transaction.open = false;
+	session->transaction.event_id = 0;
+	pfs_transaction_finish(session, session->transaction.event, outcome, end, pfs_epoch_of(session->decided));
+	pfs_transaction_stays(rows, thread);
 	pfs_seq_write_end(&thread->seq);
 	pfs_leave_recording(session);
-	if (pfs_unlikely(next == rows->slots))
+	if (pfs_unlikely(rows->head == rows->slots))
 		pfs_transactions_sum_ring(session);
 }
 

@@ -587,18 +587,22 @@ run_over(const QueryDesc *queryDesc)
 	note_rows(statement, queryDesc);
 }
 
-/* A change has run: if that was all, we let its query go, unless its end is seen. */
+/*
+ * It has run.  If that was all, we let its query go, unless its end is seen: what is left is the answer to the client.  count: how
+ * many rows were asked for, 0 = all.
+ */
 static pg_attribute_always_inline void
-change_over(const PfsRelations *relations, PfsStatement *statement)
+has_run(bool changes, uint64 count, const PfsRelations *relations, PfsStatement *statement)
 {
-	if (pfs_pg_entry.endings != PFS_PG_ENDINGS_OUT)
-		return;
-	if (pfs_unlikely(pfs_pg_plan_is_unusual(statement)) || pfs_unlikely(!pfs_brief_leaves_nothing(relations)))
+	if (pfs_unlikely(pfs_pg_entry.endings != PFS_PG_ENDINGS_OUT || pfs_pg_plan_is_unusual(statement) ||
+					 (changes ? !pfs_brief_leaves_nothing(relations) : count != 0)))
 	{
-		pfs_pg_endings_put_in();
+		pfs_pg_undisturbed = NULL;
+		if (changes)
+			pfs_pg_endings_in();
 		return;
 	}
-	pfs_pg_untied_over(statement);
+	pfs_pg_untied_over(statement, PFS_PG_HAS_RUN);
 	statement->host_state = PFS_PG_EXECUTED;
 }
 
@@ -623,7 +627,11 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	PfsRelations *relations = &pfs_pg_untied.relations;
 	PfsStatement *statement = relations->statement;
-	ErrorContextCallback guard;
+	struct
+	{
+		ErrorContextCallback guard;
+		uint64		count;		/* here it needs no register */
+	}			call;
 	int64		scanned;
 	int64		rows;
 
@@ -635,10 +643,11 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 	}
 	note_protocol(queryDesc);
 	pfs_pg_protocol_step_aside();
-	enter_untied(statement, &guard);
+	enter_untied(statement, &call.guard);
+	call.count = count;
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	pfs_pg_protocol_return();
-	pfs_pg_error_unguard(&guard);
+	pfs_pg_error_unguard(&call.guard);
 	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate))
 	{
 		run_over(queryDesc);
@@ -652,13 +661,11 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 		run_over(queryDesc);
 		return;
 	}
-	pfs_pg_undisturbed = NULL;
 	statement->host_in_call = false;
 	pfs_session.running = NULL;
 	statement->host_rows += queryDesc->estate->es_processed;
 	show_rows(changes, relations, statement, rows);
-	if (changes)
-		change_over(relations, statement);
+	has_run(changes, call.count, relations, statement);
 }
 
 static PFS_HOT pg_noinline void

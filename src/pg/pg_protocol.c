@@ -131,7 +131,10 @@ static pg_attribute_always_inline int
 put_complete_plain(char type, const char *body, size_t length, PfsSession *session, PfsStatement *statement, PfsTicks now)
 {
 	if (pfs_pg_command.block)
+	{
+		pfs_pg_let_query_go(statement, true);
 		return put_complete_ended(type, body, length, session, statement, now);
+	}
 	pfs_pg_complete(statement, now);
 	return pfs_pg_entry.putmessage(type, body, length);
 }
@@ -212,21 +215,54 @@ put_complete_watched(char type, const char *body, size_t length)
 }
 
 /* Of an Execute: its statement ends in the plain way, or waits for its commit: then its transaction is known to be open. */
-static PFS_HOT AS_IT_IS int
-put_complete(char type, const char *body, size_t length)
+static AS_IT_IS int
+put_complete_seen(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *statement = pfs_pg_plain_top(session, true);
 
 	if (pfs_unlikely(statement == NULL || !(pfs_pg_command.block || session->transaction.open)))
-		return put_complete_any('C', body, length);
+		return put_complete_any(type, body, length);
 	if (pfs_unlikely(!pfs_pg_has_state(statement, PFS_PG_RUNNING, PFS_PG_EXECUTED)) ||
 		(statement->host_query != NULL && pfs_unlikely(pfs_pg_has_spilled(statement))))
-		return put_complete_watched('C', body, length);
+		return put_complete_watched(type, body, length);
 	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED))
-		return put_complete_plain_timed('C', body, length);
+		return put_complete_plain_timed(type, body, length);
 	(void) pfs_answer(session, PFS_PG_ANSWER_EXECUTE);
-	return put_complete_plain('C', body, length, session, statement, pfs_now_near());
+	return put_complete_plain(type, body, length, session, statement, pfs_now_near());
+}
+
+/* As the mark in pfs_pg_undisturbed says, it is the only one that is open: is nothing else out of the ordinary? */
+static pg_attribute_always_inline bool
+ends_plain(const PfsSession *session, const PfsStatement *first)
+{
+	return first->plain == pfs_load_acquire(&session->arena->changes) && first->waits.used == 0 &&
+		pfs_session_is(session, PFS_PHASE_COMMAND, true);
+}
+
+/* The same where nothing has happened since its query has run. */
+static PFS_HOT AS_IT_IS int
+put_complete(char type, const char *body, size_t length)
+{
+	PfsSession *session = pfs_pg_session();
+	PfsStatement *first = &session->statement[0];
+
+	const EState *mark = pfs_pg_undisturbed;
+
+	pfs_keep(first);
+	if ((pfs_unlikely(mark != PFS_PG_HAS_RUN) && mark != PFS_PG_HAS_ENDED_BLOCK) || pfs_unlikely(!ends_plain(session, first)) ||
+		pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED))
+		return put_complete_seen('C', body, length);
+	(void) pfs_answer(session, PFS_PG_ANSWER_EXECUTE);
+	if (pfs_unlikely(!pfs_pg_command.block) && mark == PFS_PG_HAS_RUN)
+	{
+		pfs_pg_undisturbed = PFS_PG_IS_ANSWERED;
+		pfs_statement_complete(first, pfs_now_near());
+		first->host_state = PFS_PG_COMPLETE;
+		pfs_pg_command.ended = pfs_pg_command.since = first->since;
+		return pfs_pg_entry.putmessage('C', body, length);
+	}
+	return put_complete_ended('C', body, length, session, first, pfs_now_near());
 }
 
 /* The session waits for its client, since then. */
@@ -337,6 +373,7 @@ put_ready_with_cpu(char type, const char *body, size_t length)
 	PfsTicks	now = pfs_now_near();
 
 	pfs_statement_end_cpu(session, &session->statement[0], now);
+	pfs_pg_let_query_go(&session->statement[0], true);
 	return put_ready_plain(type, body, length, session, &session->statement[0], now);
 }
 
@@ -351,17 +388,32 @@ put_ready_waited(char type, const char *body, size_t length)
 }
 
 /* A statement is open that has waited for its implicit commit, or another one. */
-static PFS_HOT AS_IT_IS int
-put_ready_committed(char type, const char *body, size_t length)
+static AS_IT_IS int
+put_ready_seen(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *statement = pfs_pg_plain_top(session, true);
 
 	if (pfs_unlikely(statement == NULL || !pfs_pg_has_state(statement, PFS_PG_COMMITTING, PFS_PG_COMMITTING)))
-		return put_ready_waited('Z', body, length);
+		return put_ready_waited(type, body, length);
 	if (pfs_unlikely(session->times_cpu))
-		return put_ready_with_cpu('Z', body, length);
-	return put_ready_plain('Z', body, length, session, statement, pfs_now_near());
+		return put_ready_with_cpu(type, body, length);
+	pfs_pg_let_query_go(statement, true);
+	return put_ready_plain(type, body, length, session, statement, pfs_now_near());
+}
+
+/* The same where nothing but that has happened. */
+static PFS_HOT AS_IT_IS int
+put_ready_committed(char type, const char *body, size_t length)
+{
+	PfsSession *session = pfs_pg_session();
+	PfsStatement *first = &session->statement[0];
+
+	pfs_keep(first);
+	if (pfs_unlikely(pfs_pg_undisturbed != PFS_PG_IS_ANSWERED) || pfs_unlikely(!ends_plain(session, first)) ||
+		pfs_unlikely(first->host_state != PFS_PG_COMMITTING) || pfs_unlikely(session->times_cpu))
+		return put_ready_seen('Z', body, length);
+	return put_ready_plain('Z', body, length, session, first, pfs_now_near());
 }
 
 /* To a simple query, which is counted now, and most often timed; or something is out of the ordinary. */
@@ -397,6 +449,7 @@ put_ready(char type, const char *body, size_t length)
 static PFS_COLD AS_IT_IS int
 put_other(char type, const char *body, size_t length)
 {
+	pfs_pg_undisturbed = NULL;
 	if (type != 'A' && type != 'N' && type != 'S')	/* these come unasked */
 		note_command();
 	pfs_pg_endings_in();

@@ -66,8 +66,17 @@ extern PfsPgQuery pfs_pg_untied;
  *	  way: run_any;
  *	- calls are put on that list or taken off, but in the short way: calls.c;
  *	- an error is raised, or a nested call looks at the relations: pfs_relations_spell_out.
+ *
+ * When the untied one has run to its end, and we have let it go, these marks stand there for its statement, the client's first and
+ * only one, off stage, in the journal's ring, of whose query nothing more is to be asked; and from the begin of a command that
+ * begins or ends a transaction.  They go with all that is above, with any other message to the client (put_other), with an
+ * abort, and when the statement ends in any way.
  */
 extern EState *pfs_pg_undisturbed;
+
+#define PFS_PG_HAS_RUN ((EState *) 1)	/* it is to be answered */
+#define PFS_PG_HAS_ENDED_BLOCK ((EState *) 2)	/* the same, and its transaction is over */
+#define PFS_PG_IS_ANSWERED ((EState *) 3)	/* it waits for its implicit commit */
 
 /* After ExecutorStart.  statement: NULL = none.  NULL: no memory (counted). */
 extern PfsPgQuery *pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement);
@@ -130,13 +139,13 @@ pfs_pg_query_part(PfsPgQuery *query)
 	pfs_pg_query_without(query);
 }
 
-/* Nothing more is to be known of the untied one, which this statement has executed. */
+/* Nothing more is to be known of the untied one, which this statement has executed.  mark: NULL, or what stands now where it did. */
 static inline void
-pfs_pg_untied_over(PfsStatement *statement)
+pfs_pg_untied_over(PfsStatement *statement, EState *mark)
 {
 	pfs_pg_entry.queries--;
 	pfs_pg_untied.relations.estate = NULL;
-	pfs_pg_undisturbed = NULL;
+	pfs_store(&pfs_pg_undisturbed, mark);	/* else a compiler makes one store of this and others, and keeps a register for it */
 	statement->host_query = NULL;
 }
 

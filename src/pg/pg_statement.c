@@ -626,6 +626,7 @@ close_statement(PfsStatement *statement, PfsTicks end)
 	bool		nested = statement->record->level > 0;
 	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
 
+	pfs_pg_undisturbed = NULL;
 	pfs_pg_store_rows(statement);
 	if (statement->host_query != NULL)
 		pfs_pg_query_part(statement->host_query);
@@ -676,8 +677,12 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || sqlstate != 0 ||
 					 (!is_top && statement->parent == NULL) || pfs_session.unsettled))
 		end_any(statement, end, sqlstate, message);
-	else if (pfs_pg_end_plain(session, statement, end, is_top, false, false))
-		pfs_statement_sum(session);
+	else
+	{
+		pfs_pg_let_query_go(statement, false);
+		if (pfs_pg_end_plain(session, statement, end, is_top, false, false))
+			pfs_statement_sum(session);
+	}
 }
 
 /* Nothing is allocated or looked up here: the memory of a portal may just be given back. */
@@ -700,6 +705,7 @@ pfs_pg_executed(PfsStatement *statement)
 static void
 drop(PfsStatement *statement)
 {
+	pfs_pg_undisturbed = NULL;
 	if (pfs_session.top == statement)
 		pfs_session.top = NULL;
 	if (statement->host_state == PFS_PG_ANALYSED && statement->record->level > 0)

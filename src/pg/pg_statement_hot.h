@@ -17,7 +17,7 @@ pfs_pg_store_rows(const PfsStatement *statement)
 	PfsStatementRecord *record = statement->record;
 	uint64		rows = statement->host_rows;
 
-	if (rows == 0)
+	if (pfs_unlikely(rows == 0))
 		return;
 	/* one of them may be something else than is marked: then nobody reads it */
 	pfs_store(&record->counter[PFS_COUNTER_ROWS_SENT], rows);
@@ -37,13 +37,13 @@ pfs_pg_let_query_go(PfsStatement *statement, bool is_first)
 	if (statement->host_query == NULL)
 		return;
 	if (is_first && pfs_likely(pfs_pg_entry.endings == PFS_PG_ENDINGS_OUT))
-		pfs_pg_untied_over(statement);
+		pfs_pg_untied_over(statement, NULL);
 	else
 		pfs_pg_query_without(statement->host_query);
 }
 
 /*
- * It ends in the plain way, as it began; the caller has seen that it may.  is_first: that it is pfs_pg_plain_top; runs: its
+ * It ends in the plain way, as it began; the caller has seen that it may, and let its query go.  is_first: that it is pfs_pg_plain_top; runs: its
  * time does, and its command was seen to come.  True: it is time to sum.
  */
 static pg_attribute_always_inline bool
@@ -55,11 +55,11 @@ pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, boo
 	if (runs)
 		pfs_assume(since != 0);
 	pfs_pg_store_rows(statement);
-	pfs_pg_let_query_go(statement, is_first);
 	sums = pfs_statement_end_plain(session, statement, since, &end, is_first);
 	if (pfs_likely(is_top))
 	{
 		session->top = NULL;
+		pfs_pg_undisturbed = NULL;
 		if (runs)
 			pfs_pg_command.ended = pfs_pg_command.since = end;
 		else if (pfs_likely(since != 0))
@@ -73,7 +73,7 @@ static pg_attribute_always_inline void
 pfs_pg_complete(PfsStatement *statement, PfsTicks now)
 {
 	if (pfs_likely(pfs_pg_entry.endings == PFS_PG_ENDINGS_OUT) && statement->host_query != NULL)
-		pfs_pg_untied_over(statement);
+		pfs_pg_untied_over(statement, NULL);
 	pfs_statement_complete(statement, now);
 	statement->host_state = PFS_PG_COMPLETE;
 	pfs_pg_command_time_spent(statement->paused_at);

@@ -17,6 +17,7 @@
 #include "pg/pg_digest.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_query.h"
 #include "pg/pg_statement.h"
 #include "pg/pg_template.h"
 #include "pg/pg_text.h"
@@ -286,6 +287,7 @@ execute_simple(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, P
 {
 	PfsStatement *statement = context != PROCESS_UTILITY_SUBCOMMAND ? pfs_pg_begin_plain_command(pstmt) : NULL;
 	Block		block = block_of((const TransactionStmt *) pstmt->utilityStmt);
+	EState	   *mark = block == BLOCK_STAYS ? PFS_PG_HAS_ENDED_BLOCK : PFS_PG_HAS_RUN;
 	ErrorContextCallback guard;
 	uint64		statement_id;
 
@@ -298,10 +300,18 @@ execute_simple(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree, P
 		pfs_session.extended = true;
 	statement_id = statement->record->statement_id;
 	pfs_pg_error_guard(&guard);
+	pfs_pg_undisturbed = mark;
 	pfs_pg_entry.ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	pfs_pg_error_unguard(&guard);
 	note_block(block);
 	pfs_pg_transaction_refresh();
+	if (pfs_likely(pfs_pg_undisturbed == mark))
+	{
+		statement->host_in_call = false;
+		pfs_session.running = NULL;
+		statement->host_state = PFS_PG_EXECUTED;
+		return;
+	}
 	if (pfs_unlikely(!pfs_pg_is_still(statement, statement_id)))
 		return;
 	pfs_pg_leave(statement);

@@ -23,7 +23,7 @@
 #include "core/transaction_hot.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
-#include "pg/relation/relation.h"
+#include "pg/relation/parts.h"
 
 PFS_HOT_DATA int pfs_pg_nest_level = 1;
 
@@ -87,32 +87,18 @@ pfs_pg_transaction_begin_plain(void)
 	describe(pfs_transaction_open_plain(session, session->top));
 }
 
-/* The commit of a statement that is complete may be worked on. */
-static inline void
-statement_commits(void)
+/* The commit of a statement that is complete may be worked on; is this one's, if nothing has happened since it was answered. */
+static pg_noinline void
+before_commit(XactEvent event)
 {
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *top = session->top;
 
+	if (pfs_unlikely(pfs_dropped_any || !pfs_pg_has_client))
+		pfs_dropped_transaction(event);
 	/* as pfs_pg_committing has it */
 	if (top != NULL && session->running == NULL && *pfs_pg_server.portal == NULL && *pfs_pg_server.query_text == NULL)
 		pfs_pg_commit_begins(top);
-}
-
-static PFS_COLD void
-before_commit_dropping(XactEvent event)
-{
-	pfs_dropped_transaction(event);
-	statement_commits();
-}
-
-static pg_attribute_always_inline void
-before_commit(XactEvent event)
-{
-	if (pfs_unlikely(pfs_dropped_any || !pfs_pg_has_client))
-		before_commit_dropping(event);
-	else
-		statement_commits();
 }
 
 static inline PfsTransactionState
@@ -126,6 +112,7 @@ outcome_of(XactEvent event)
 static PFS_COLD bool
 settle(XactEvent event)
 {
+	pfs_pg_undisturbed = NULL;
 	if (event == XACT_EVENT_ABORT)
 		pfs_pg_protocol_back();
 	if (pfs_dropped_any || *pfs_pg_server.exiting)
@@ -144,9 +131,9 @@ settle(XactEvent event)
 	return true;
 }
 
-/* Committed, rolled back or prepared. */
-static pg_attribute_always_inline void
-after_end(XactEvent event)
+/* Committed, rolled back or prepared: what that means for others than its event.  False: no more is to be done. */
+static pg_noinline bool
+end_any(XactEvent event)
 {
 	PfsSession *session = pfs_pg_session();
 
@@ -156,22 +143,43 @@ after_end(XactEvent event)
 					 pfs_pg_untied.relations.estate != NULL))
 	{
 		if (!settle(event))
-			return;
+			return false;
 	}
 	else
 		pfs_relations_forget(1);
 	pfs_pg_command.block = pfs_pg_command.chains;
 	pfs_pg_command.chains = false;
-	if (pfs_unlikely(!session->transaction.open))
-		return;
-	refresh(session->transaction.event);
-	pfs_transaction_close_here(session, outcome_of(event), pfs_now());
+	return session->transaction.open;
 }
 
+static pg_noinline void
+after_end(XactEvent event)
+{
+	PfsSession *session = pfs_pg_session();
+
+	if (!end_any(event))
+		return;
+	refresh(session->transaction.event);
+	pfs_transaction_close(session, outcome_of(event), pfs_now());
+}
+
+/* Most often it is the client's only statement that is committed, or commits, of which all else is known to be over. */
 static PFS_HOT pg_noinline void
 committed(void)
 {
-	after_end(XACT_EVENT_COMMIT);
+	PfsSession *session = pfs_pg_session();
+	const EState *mark = pfs_pg_undisturbed;
+
+	if (pfs_unlikely(mark != PFS_PG_IS_ANSWERED && mark != PFS_PG_HAS_ENDED_BLOCK) || pfs_unlikely(pfs_dropped_any) ||
+		pfs_unlikely(!session->transaction.open || !pfs_transaction_is_plain(session) || session->far))
+	{
+		after_end(XACT_EVENT_COMMIT);
+		return;
+	}
+	pfs_pg_command.block = false;
+	pfs_routed_transaction();
+	refresh(session->transaction.event);
+	pfs_transaction_close_plain(session, PFS_TRANSACTION_COMMITTED, pfs_now_near());
 }
 
 static PFS_COLD void
@@ -192,10 +200,12 @@ pfs_xact_callback(XactEvent event, void *arg)
 {
 	if (event == XACT_EVENT_COMMIT)
 		committed();
-	else if (event == XACT_EVENT_PRE_COMMIT)
-		before_commit(event);
-	else
+	else if (event != XACT_EVENT_PRE_COMMIT)
 		other_event(event);
+	else if (pfs_likely(pfs_pg_undisturbed == PFS_PG_IS_ANSWERED) && pfs_likely(!pfs_dropped_any))
+		pfs_session.statement[0].host_state = PFS_PG_COMMITTING;
+	else
+		before_commit(event);
 }
 
 /* An exception handler, or ROLLBACK TO, undoes what happened since its level began. */

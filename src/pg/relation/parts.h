@@ -111,7 +111,17 @@ extern void pfs_routed_take(PfsRelations *relations);
 /* Before the first call of a transaction; how the transaction before it ended does not matter. */
 extern uint32 pfs_routed_indexes;
 extern void pfs_routed_look(void);
-extern void pfs_routed_transaction(void);
+
+/* A transaction is over.  The next one can begin in this epoch at first. */
+extern uint32 pfs_routed_transaction_epoch;
+
+static inline void
+pfs_routed_transaction(void)
+{
+	pfs_routed_transaction_epoch = pfs_known_epoch + 1;
+	if (pfs_unlikely(pfs_routed_indexes > 0))
+		pfs_session.rows.changes = 0;
+}
 
 /* times.c: as pfs_part_take, of all, with times. */
 extern uint64 pfs_times_take(PfsRelations *relations);

@@ -7,8 +7,7 @@
 #include "pg/relation/parts.h"
 #include "pg/relation/times.h"
 
-/* First epoch that can begin in the present transaction. */
-static PFS_HOT_DATA uint32 transaction_epoch = 1;
+PFS_HOT_DATA uint32 pfs_routed_transaction_epoch = 1;
 
 /*
  * Indexes that were met by routing: whether the server has handed their counters over since cannot be told later,
@@ -24,7 +23,7 @@ static uint32 routed_epoch = 0;
 PFS_COLD void
 pfs_routed_look(void)
 {
-	if ((int32) (routed_epoch - transaction_epoch) >= 0)
+	if ((int32) (routed_epoch - pfs_routed_transaction_epoch) >= 0)
 		return;
 	routed_epoch = pfs_known_epoch;
 	for (uint32 i = 0; i < pfs_routed_indexes; i++)
@@ -33,18 +32,9 @@ pfs_routed_look(void)
 
 		if (!known->routed)
 			routed_index[i--] = routed_index[--pfs_routed_indexes];
-		else if ((int32) (known->epoch - transaction_epoch) < 0)
+		else if ((int32) (known->epoch - pfs_routed_transaction_epoch) < 0)
 			pfs_index_start(known, pfs_status_of_oid(known->oid));
 	}
-}
-
-/* A transaction has ended.  The short way into a call does not look at indexes first. */
-void
-pfs_routed_transaction(void)
-{
-	transaction_epoch = pfs_known_epoch + 1;
-	if (pfs_unlikely(pfs_routed_indexes > 0))
-		pfs_session.rows.changes = 0;
 }
 
 /*
@@ -56,7 +46,7 @@ guess_seen(PfsKnown *known, const PgStat_TableStatus *status, bool index, const 
 {
 	PfsCounters	pending = {0};
 
-	if ((int32) (known->epoch - transaction_epoch) < 0)
+	if ((int32) (known->epoch - pfs_routed_transaction_epoch) < 0)
 	{
 		if (index)
 		{
