@@ -6,6 +6,7 @@ the run) must bring them back in time: before, in between and after plain statem
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -113,6 +114,50 @@ def test_in_turns(server: Any, observer: Any, other: str, block: bool) -> None:
             assert next(iter(kept["spills"]))[0]
         assert len(w.current()) == 1  # the last one, which has ended
     assert losses(observer) == {}
+
+
+def test_prepared_commands_of_blocks(server: Any, observer: Any) -> None:
+    """BEGIN, COMMIT and ROLLBACK that are prepared end once, whatever runs or fails at the commit."""
+    nested = ["INSERT INTO log VALUES (new.a)"]
+    with Watched(server, observer) as w:
+        w.conn.autocommit = True
+        w.conn.execute("CREATE TEMP TABLE once (a int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)")
+        for _ in range(2 * TIMES):
+            for end, below in (("COMMIT", nested), ("ROLLBACK", []), ("COMMIT AND CHAIN", nested)):
+                check(run(w, "BEGIN"), "BEGIN", [])
+                for plain in PLAIN.values():
+                    check(run(w, plain), plain, [])
+                check(run(w, "INSERT INTO late VALUES (1)"), "INSERT INTO late VALUES (1)", [])
+                check(run(w, end), end, below)
+                if end.endswith("CHAIN"):
+                    check(run(w, PLAIN["key"]), PLAIN["key"], [])
+                    check(run(w, "ROLLBACK"), "ROLLBACK", [])
+            check(run(w, "BEGIN"), "BEGIN", [])
+            run(w, "INSERT INTO once VALUES (1), (1)")
+            since = w.mark()
+            with pytest.raises(psycopg.errors.UniqueViolation):
+                w.conn.execute("COMMIT", prepare=True)
+            assert [(event.sql_text, event.errors) for event in w.events(since)] == [("COMMIT", 1)]
+            check(run(w, "COMMIT"), "COMMIT", [])  # a warning: there is no transaction
+        assert len(w.current()) == 1
+    assert losses(observer) == {}
+
+
+def test_pipelined_answers(server: Any, observer: Any) -> None:
+    """What is answered and waits for its commit, when the next message of the same batch begins, fails or commits."""
+    with Watched(server, observer) as w:
+        w.conn.autocommit = True
+        for sql in (*PLAIN.values(), "INSERT INTO late VALUES (2)", "SELECT 1 / (a - a) FROM t WHERE a = 3", "CHECKPOINT"):
+            for plain in PLAIN.values():
+                for _ in range(TIMES):
+                    since = w.mark()
+                    with contextlib.suppress(psycopg.errors.DivisionByZero, psycopg.errors.ActiveSqlTransaction), w.conn.pipeline():
+                        w.conn.execute(plain, prepare=True)
+                        w.conn.execute(sql, prepare=True)
+                    events = [event for event in w.events(since) if event.nesting_event_level == 0]
+                    assert [(event.sql_text, event.errors) for event in events] == [(plain, 0), (sql, int("/" in sql))]
+                    assert events[0].timer_end <= events[1].timer_start
+        assert len(w.current()) == 1
 
 
 def test_cursor_in_between(server: Any, observer: Any) -> None:
