@@ -61,13 +61,14 @@ typedef struct PfsCall
  * libraries start.
  *
  * received is called when a call that receives (PFS_OPERATION_RECV) has returned data of the descriptor that
- * is awaited (pfs_interpose_await), whether it was observed otherwise or not.  It keeps errno by itself.
+ * is awaited (pfs_interpose_await), whether it was observed otherwise or not.  It keeps errno by itself, and returns what it is
+ * given, the call's result.
  */
 typedef struct PfsCallObserver
 {
 	bool		(*begin) (PfsCall *call);
 	void		(*end) (PfsCall *call, int64_t result);
-	void		(*received) (void);
+	int64_t		(*received) (int64_t result);
 	void	   *const *own;		/* NULL, or a function of the same parameters for each of PFS_OWN_CALLS, see below */
 } PfsCallObserver;
 

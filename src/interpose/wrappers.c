@@ -32,9 +32,10 @@ nobody_end(PfsCall *call, int64_t result)
 	(void) result;
 }
 
-static void
-nobody_received(void)
+static int64_t
+nobody_received(int64_t result)
 {
+	return result;
 }
 
 static const uint32_t never = 0;
@@ -49,7 +50,7 @@ static struct
 	const uint32_t *word;
 	uint32_t	mask[3];		/* see MASK */
 	uint32_t	value;			/* of the word, while which data of fd is only told */
-	void		(*received) (void);
+	int64_t		(*received) (int64_t result);
 	int			fd;				/* that is awaited */
 	void	   *real[PFS_OWN_CALLS];	/* of pfs_call_real */
 
@@ -181,6 +182,9 @@ only_told(uint32_t word, int fd)
 /* __builtin_classify_type is 5 for every pointer. */
 #define NUMBER(value) (__builtin_classify_type(value) == 5 ? (int64_t) ((value) != 0) : (int64_t) (value))
 
+/* Of calls that receive, whose results are numbers. */
+#define RECEIVED(result, returned) ((result) (uintptr_t) watch.received(NUMBER(returned)))
+
 /*
  * The parts that tell the observer are functions of their own, so that the other part needs no frame
  * and ends in jumps.
@@ -207,7 +211,7 @@ observed_##symbol parameters \
 	if (observer != NULL) \
 		end(observer, &call, NUMBER(returned)); \
 	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && NUMBER(returned) > 0 && call.fd == watch.fd) \
-		watch.received(); \
+		returned = RECEIVED(result, returned); \
 	return returned; \
 } \
 \
@@ -223,9 +227,7 @@ wrapper_##symbol parameters \
 	{ \
 		result		returned = REAL(result, symbol, parameters) arguments; \
 \
-		if (NUMBER(returned) > 0) \
-			watch.received(); \
-		return returned; \
+		return NUMBER(returned) > 0 ? RECEIVED(result, returned) : returned; \
 	} \
 	if (pfs_likely(!(word & watch.mask[MASK(operation_, target_)]))) \
 		return REAL(result, symbol, parameters) arguments; \

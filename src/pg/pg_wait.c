@@ -658,8 +658,8 @@ pfs_pg_wait_switched(void)
 /* --- attach --- */
 
 /* Data of the client's has come, and the short way does not do. */
-static pg_noinline void
-received_otherwise(void)
+static pg_noinline int64_t
+received_otherwise(int64_t result)
 {
 	int			saved = errno;
 
@@ -675,14 +675,15 @@ received_otherwise(void)
 			pfs_wait_know_idle(&pfs_session, PFS_PG_WAIT_IDLE, &client);
 	}
 	errno = saved;
+	return result;
 }
 
 /*
  * Data of the client's has come.  While nothing of his is executed, it is the next command, or the next message of
  * one.  Most often he was waited for, that was noted, and it is known where it counts; or he was not waited for.
  */
-static PFS_HOT void
-received(void)
+static PFS_HOT int64_t
+received(int64_t result)
 {
 	bool		noted = pfs_awaited.noted;
 	PfsSession *session = pfs_pg_session();
@@ -696,13 +697,10 @@ received(void)
 					 pfs_load_acquire(&session->arena->changes) != session->decided ||
 					 (pfs_likely(noted) ? waiting->idle_cell == NULL : calls.idle.open) ||
 					 (now = pfs_now_near()) <= waiting->idle_from))
-	{
-		received_otherwise();
-		return;
-	}
+		return received_otherwise(result);
 	begin_command_at(session, now);
 	if (pfs_unlikely(!noted))
-		return;
+		return result;
 	idle = now - waiting->idle_from;
 	pfs_assume(!session->busy && idle != 0);	/* as was seen */
 	(void) pfs_enter_recording(session);
@@ -710,6 +708,7 @@ received(void)
 	pfs_timer_stat_add(&waiting->idle_cell->stat, idle);
 	pfs_seq_write_end(&thread->seq);
 	pfs_leave_recording(session);
+	return result;
 }
 
 /* --- calls of each command, when all is known of them --- */
@@ -782,7 +781,7 @@ client_call_counted(int fd, void *data, size_t size, int flags, PfsIoPart io)
 		end_client_otherwise(io, (PfsSocketCall) {.start = start}, result, now);
 	pfs_pg_waiting.call = NULL;
 	if (io == PFS_IO_READ && result > 0)
-		received();
+		(void) received(result);
 	return result;
 }
 
@@ -818,7 +817,7 @@ call_with_row(int fd, void *data, size_t size, int flags, PfsIoPart io, bool at_
 	if (io == PFS_IO_READ && result > 0 && !(pfs_likely(simple) && end_idle(session, now)))
 	{
 		pfs_pg_waiting.call = NULL;
-		received();
+		(void) received(result);
 	}
 	pfs_pg_waiting.call = NULL;
 	return result;

@@ -72,12 +72,13 @@ watch_end(PfsCall *call, int64_t result)
 
 static uint32_t received_count; /* calls that received data since watch_start */
 
-static void
-watch_received(void)
+static int64_t
+watch_received(int64_t result)
 {
 	__atomic_fetch_add(&received_count, 1, __ATOMIC_RELAXED);
 	if (watch_errno != 0)
 		errno = watch_errno;
+	return result;
 }
 
 static const PfsCallObserver watch_observer = {
