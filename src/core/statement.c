@@ -103,6 +103,8 @@ decide_transaction_rows(PfsSession *session, uint32_t gate, bool history)
 	PfsArena   *arena = session->arena;
 	PfsThread  *thread = session->thread;
 	uint32_t	slots = pfs_thread_transaction_slots(&arena->sizes);
+	bool		stays = history && (gate & PFS_WANTS(TRANSACTIONS_HISTORY)) != 0 && arena->sizes.transactions_history > 0;
+	bool		goes_on = history && (gate & PFS_WANTS(TRANSACTIONS_HISTORY_LONG)) != 0;
 	PfsTransactionRecord fresh = {
 		.autocommit = 1,.timed = pfs_load(&pfs_instrument(arena, arena->transaction_instrument)->timed),
 			.global = (gate & PFS_WANTS(THREAD)) == 0
@@ -113,10 +115,8 @@ decide_transaction_rows(PfsSession *session, uint32_t gate, bool history)
 		.ring = pfs_thread_transaction(arena, thread, 0),.slots = slots,
 			.head = (uint32_t) (pfs_load(&thread->transactions_ended) % slots),
 			.fresh = fresh.state,
-			.shown = (gate & PFS_WANTS(TRANSACTIONS_CURRENT)) != 0,
-			.history = history && (gate & PFS_WANTS(TRANSACTIONS_HISTORY)) != 0 &&
-			arena->sizes.transactions_history > 0,
-			.history_long = history && (gate & PFS_WANTS(TRANSACTIONS_HISTORY_LONG)) != 0
+			.shown = (gate & PFS_WANTS(TRANSACTIONS_CURRENT)) != 0 && (session->wants & PFS_BUILT_TRANSACTIONS) != 0,
+			.history = stays,.history_only = stays && !goes_on,.history_long = goes_on
 	};
 }
 

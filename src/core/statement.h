@@ -103,8 +103,9 @@ typedef struct PfsTransactionRows
 	uint32_t	slots;			/* of which it is made */
 	uint32_t	head;			/* slot of the next one */
 	uint64_t	fresh;			/* "state" of their records when they begin */
-	bool		shown;			/* they make rows ... */
-	bool		history;		/* ... which stay in the ring, and are summed later */
+	bool		shown;			/* they are wanted, and make rows ... */
+	bool		history;		/* ... which stay in the ring, and are summed later ... */
+	bool		history_only;	/* ... and go nowhere else */
 	bool		history_long;
 } PfsTransactionRows;
 
@@ -592,9 +593,6 @@ pfs_answer_timed(PfsSession *session, uint32_t answer, PfsTicks wait)
 
 /* NULL: it is not wanted. */
 extern PfsTransactionRecord *pfs_transaction_open(PfsSession *session, PfsTicks start);
-
-/* The same with a statement that has begun in the plain way, and runs. */
-extern PfsTransactionRecord *pfs_transaction_open_plain(PfsSession *session, const PfsStatement *statement);
 
 /* The statement that opened the transaction is dropped: the transaction stands alone. */
 extern void pfs_transaction_forget_parent(PfsSession *session, uint64_t event_id);

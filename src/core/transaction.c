@@ -20,18 +20,6 @@ nesting_event(const PfsSession *session)
 	return parent != NULL ? parent->record->event_id : 0;
 }
 
-/* Writes what is known at the start; event_id: 0 = it makes no row. */
-static inline void
-fill(const PfsSession *session, PfsTransactionRecord *record, uint64_t event_id, uint64_t nesting, PfsTicks start)
-{
-	pfs_store(&record->event_id, event_id);
-	pfs_store(&record->nesting_event_id, nesting);
-	pfs_store(&record->start, start);
-	pfs_store(&record->trx_id, 0);
-	pfs_store(&record->state, session->transaction_rows.fresh);
-	pfs_store(&record->epoch, pfs_epoch_of(session->decided));
-}
-
 /* It makes no row. */
 static PFS_COLD PfsTransactionRecord *
 open_unseen(PfsSession *session, PfsTicks start)
@@ -40,51 +28,24 @@ open_unseen(PfsSession *session, PfsTicks start)
 
 	session->transaction.recorded = false;
 	session->transaction.event = record;
-	fill(session, record, 0, 0, start);
-	return record;
-}
-
-/* nesting: event id of the statement, which has a row. */
-static inline __attribute__((always_inline)) PfsTransactionRecord *
-open_here(PfsSession *session, PfsTicks start, uint64_t nesting)
-{
-	PfsTransaction *transaction = &session->transaction;
-	const PfsTransactionRows *rows = &session->transaction_rows;
-	PfsThread  *thread = session->thread;
-	PfsTransactionRecord *record;
-	uint32_t	head;
-	uint64_t	id;
-
-	if (pfs_unlikely((session->wants & PFS_BUILT_TRANSACTIONS) == 0))
-		return NULL;
-	transaction->open = true;
-	if (pfs_unlikely(!rows->shown || !pfs_enter_recording(session)))
-		return open_unseen(session, start);
-	head = rows->head;
-	record = rows->ring + head;
-	pfs_seq_write_begin(&thread->seq);
-	id = pfs_next_number(&thread->event_id);
-	fill(session, record, id, nesting, start);
-	pfs_store(&thread->transaction_shown, head);
-	pfs_seq_write_end(&thread->seq);
-	pfs_leave_recording(session);
-	transaction->recorded = true;
-	transaction->event = record;
-	transaction->event_id = id;
+	pfs_transaction_fill(session, record, 0, 0, start);
 	return record;
 }
 
 PfsTransactionRecord *
 pfs_transaction_open(PfsSession *session, PfsTicks start)
 {
-	(void) pfs_session_decided(session);
-	return open_here(session, start, nesting_event(session));
-}
+	PfsTransactionRecord *record;
 
-PFS_HOT PfsTransactionRecord *
-pfs_transaction_open_plain(PfsSession *session, const PfsStatement *statement)
-{
-	return open_here(session, statement->since, statement->record->event_id);
+	(void) pfs_session_decided(session);
+	if ((session->wants & PFS_BUILT_TRANSACTIONS) == 0)
+		return NULL;
+	session->transaction.open = true;
+	if (!session->transaction_rows.shown || !pfs_enter_recording(session))
+		return open_unseen(session, start);
+	record = pfs_transaction_open_row(session, start, nesting_event(session));
+	pfs_leave_recording(session);
+	return record;
 }
 
 void

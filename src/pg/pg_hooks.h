@@ -171,7 +171,7 @@ extern int	pfs_pg_nest_level;
 extern void pfs_pg_transaction_begin(PfsTicks start);
 
 /* With a query of the client, the top one, that has begun in the plain way: a transaction is in progress, and none is open here. */
-extern void pfs_pg_transaction_begin_plain(void);
+extern void pfs_pg_transaction_begin_plain(PfsSession *session, const PfsStatement *statement);
 
 /* Shows what a command may have changed of the transaction: isolation, access mode, autocommit. */
 extern void pfs_pg_transaction_refresh(void);

@@ -376,7 +376,7 @@ begun_plain_otherwise(PfsStatement *statement, Plain kind)
 	if (session->transaction.open)
 		return;
 	if (kind == PLAIN_QUERY)
-		pfs_pg_transaction_begin_plain();
+		pfs_pg_transaction_begin_plain(session, statement);
 	else
 		pfs_pg_transaction_begin(statement->since);	/* an aborted one is not begun again */
 }
@@ -389,7 +389,7 @@ begun_plain(PfsSession *session, PfsStatement *statement, Plain kind)
 		(kind == PLAIN_COMMAND && !session->transaction.open))
 		begun_plain_otherwise(statement, kind);
 	else if (kind == PLAIN_QUERY && !session->transaction.open)
-		pfs_pg_transaction_begin_plain();
+		pfs_pg_transaction_begin_plain(session, statement);
 }
 
 static pg_attribute_always_inline PfsStatement *

@@ -59,12 +59,10 @@ pfs_pg_transaction_refresh(void)
 		refresh(pfs_session.transaction.event);
 }
 
-/* What the server tells of one that begins; NULL = it is not wanted. */
+/* What the server tells of one that begins. */
 static inline void
 describe(PfsTransactionRecord *event)
 {
-	if (pfs_unlikely(event == NULL))
-		return;
 	pfs_pg_refresh_program();
 	pfs_store(&event->read_only, (uint8) *pfs_pg_server.read_only);
 	pfs_store(&event->isolation, (uint8) *pfs_pg_server.isolation);
@@ -74,17 +72,22 @@ void
 pfs_pg_transaction_begin(PfsTicks start)
 {
 	PfsSession *session = pfs_pg_session();
+	PfsTransactionRecord *event;
 
-	if (!session->transaction.open && session->thread != NULL && pfs_pg_server.in_transaction())
-		describe(pfs_transaction_open(session, start));
+	if (session->transaction.open || session->thread == NULL || !pfs_pg_server.in_transaction())
+		return;
+	event = pfs_transaction_open(session, start);
+	if (event != NULL)
+		describe(event);
 }
 
 PFS_HOT pg_noinline void
-pfs_pg_transaction_begin_plain(void)
+pfs_pg_transaction_begin_plain(PfsSession *session, const PfsStatement *statement)
 {
-	PfsSession *session = pfs_pg_session();
-
-	describe(pfs_transaction_open_plain(session, session->top));
+	if (pfs_likely(session->transaction_rows.shown))
+		describe(pfs_transaction_open_plain(session, statement->since, statement->record->event_id));
+	else
+		pfs_pg_transaction_begin(statement->since);
 }
 
 /* The commit of a statement that is complete may be worked on; is this one's, if nothing has happened since it was answered. */
