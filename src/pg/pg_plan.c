@@ -530,8 +530,8 @@ pfs_pg_plan_end_unusual(PfsPgQuery *query)
 	PfsStatement *statement = query->relations.statement;
 	Spills		spills = {0};
 
-	/* the answer is another's: its portal may have gone before it was run, unseen */
-	if (query == &pfs_pg_untied && pfs_pg_entry.endings == PFS_PG_ENDINGS_OUT && query->relations.nothing == 0)
+	/* it was not run, so the answer is another's: its portal may have gone, unseen */
+	if (query == &pfs_pg_untied && query->relations.nothing == 0)
 		return;
 	if (statement->host_watches && query->sorts != NULL)
 		pfs_statement_set(statement, PFS_COUNTER_SORT_ROWS, rows_sorted(query));
