@@ -324,6 +324,16 @@ is_counted_exactly(const PfsPgQuery *query)
 /* Stands for the rows that the statement has examined. */
 static PfsPgNodeCounter what_is_read;
 
+/* In its first call the scan of an index may ask itself anew (for values that come late): that ends no loop. */
+static pg_noinline TupleTableSlot *
+count_first_call(PlanState *node)
+{
+	TupleTableSlot *slot = node->ExecProcNodeReal(node);
+
+	node->instrument->running = true;
+	return slot;
+}
+
 /*
  * Calls are counted, not rows: that needs no return.  Of the calls of a loop the last one returns no row.  When the
  * node is asked anew, the server ends the loop in its instrumentation, as long as we say that one runs.
@@ -333,7 +343,8 @@ pfs_pg_count_call(PlanState *node)
 {
 	PfsPgNodeCounter *input = (PfsPgNodeCounter *) node->instrument;
 
-	input->calls++;
+	if (pfs_unlikely(input->calls++ == 0))
+		return count_first_call(node);
 	input->own.running = true;
 	return node->ExecProcNodeReal(node);
 }
@@ -519,6 +530,9 @@ pfs_pg_plan_end_unusual(PfsPgQuery *query)
 	PfsStatement *statement = query->relations.statement;
 	Spills		spills = {0};
 
+	/* it was not run, so the answer is another's: its portal may have gone, unseen */
+	if (query == &pfs_pg_untied && query->relations.nothing == 0)
+		return;
 	if (statement->host_watches && query->sorts != NULL)
 		pfs_statement_set(statement, PFS_COUNTER_SORT_ROWS, rows_sorted(query));
 	if ((uint64) pgBufferUsage.temp_blks_written == statement->host_base)

@@ -259,6 +259,40 @@ def test_unfinished(raw: Speaker, what: str, block: bool) -> None:
     assert losses(raw.observer) == {}
 
 
+WIDE = f"SELECT {', '.join(f'a + {i}' for i in range(400))} FROM t WHERE a < 9 ORDER BY c || 'x'"
+"""Its query has more memory than the server keeps for itself, and counts the rows of its sort in there."""
+
+
+@pytest.mark.parametrize("answer", ["of another", "of another, later", "without a record"])
+def test_gone_before_it_was_run(new_cluster: Any, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    """Its portal is replaced before it was executed; then another portal's command is complete, or one without a record."""
+    monkeypatch.setenv("MALLOC_PERTURB_", "165")
+    monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", "8192")
+    server = new_cluster(performance_schema__events_statements_history_size=200)
+    server.psql(SETUP)
+    with server.connect() as observer, Speaker(server, observer) as raw:
+        raw.parse(WIDE, "wide").parse(PLAIN["key"], "key").parse("SHOW work_mem", "show")
+        raw.parse("EXPLAIN VERBOSE SELECT b FROM t", "explain")
+        raw.sync()
+        for name in ("wide", "key") * 3:
+            raw_plain(raw, name)
+        raw.query("BEGIN")
+        if answer == "without a record":
+            raw.bind(name="wide").flush("2")
+            observer.execute("SELECT performance_schema.set_thread(%s, false, false)", (raw.thread_id,))
+            assert "C" in [kind for kind, _ in raw.query("SHOW work_mem")]
+        else:
+            raw.bind(name="explain", portal="rest").execute("rest", 1)
+            raw.bind(name="key").execute().bind(name="wide").bind(name="show")
+            if "later" in answer:
+                raw.close_object("P", "nobody")  # brings the hooks back
+            raw.execute("rest")
+            assert [kind for kind, _ in raw.sync()][-3:] == ["D", "C", "Z"]
+        raw.query("COMMIT")
+        assert raw.query("SELECT 1")[-1][0] == "Z"
+        assert is_clean(raw)
+
+
 def test_bound_and_executed_in_the_end(raw: Speaker) -> None:
     """Between its Bind and its Execute another portal is closed: it is recorded all the same."""
     since = server_now(raw.observer)

@@ -619,6 +619,18 @@ def test_sorted_rows_by_index(w: Watched) -> None:
             expected = one(w.conn, f"SELECT count(*) FROM ({sql} OFFSET 0) found")
         for _ in range(12):
             assert (sql, w.event(sql).sort_rows) == (sql, expected)
+    w.conn.execute("SET plan_cache_mode = force_generic_plan")  # the scan asks itself anew for the value
+    for sql, count in {
+        "SELECT txt FROM sorted WHERE id <= %s ORDER BY txt": 50,
+        "SELECT txt FROM sorted WHERE id <= %s ORDER BY txt || 'x'": 50,
+        "SELECT txt FROM sorted WHERE id <= %s AND v = 3 ORDER BY txt": 7,
+        "SELECT txt FROM sorted WHERE id <= %s AND v = 8 ORDER BY txt": 0,
+        "SELECT s.txt FROM (VALUES (3), (4), (5)) x (i), LATERAL "
+        "(SELECT txt FROM sorted WHERE id <= %s + i ORDER BY txt || 'y' OFFSET 0) s": 162,
+    }.items():
+        for _ in range(12):
+            assert (sql, w.event(sql, 50).sort_rows) == (sql, count)
+    w.conn.execute("RESET plan_cache_mode")
     w.conn.execute("SET track_counts = off")
     assert w.event("SELECT txt FROM sorted WHERE id <= 50 ORDER BY txt").sort_rows == 50
     w.conn.execute("SET track_counts = on")

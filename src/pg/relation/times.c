@@ -66,6 +66,7 @@ time_this_call(PlanState *node, PfsPgNodeCounter *counter)
 	TupleTableSlot *slot = node->ExecProcNodeReal(node);
 	PfsTicks	ticks = pfs_now() - start;
 
+	counter->own.running = true;	/* the first call is one of these, see pfs_pg_count_call */
 	if (counter->calls <= CALLS_FIRST)
 	{
 		counter->first_ticks += ticks;
@@ -86,10 +87,10 @@ time_call(PlanState *node)
 {
 	PfsPgNodeCounter *counter = (PfsPgNodeCounter *) node->instrument;
 
+	if (pfs_unlikely(++counter->calls >= counter->next_timed))
+		return time_this_call(node, counter);
 	counter->own.running = true;
-	if (pfs_likely(++counter->calls < counter->next_timed))
-		return node->ExecProcNodeReal(node);
-	return time_this_call(node, counter);
+	return node->ExecProcNodeReal(node);
 }
 
 /* Time of all calls so far, those that were not timed estimated. */
