@@ -43,22 +43,27 @@ begin_row(uint64_t *stamp, uint64_t position)
 		pfs_cas64(stamp, &seen, 2 * position + 1);
 }
 
-/*
- * The same of rows of one round of a ring, one after the other: most often they are as the round before has left them.
- * In the first one (again: 0, else all bits) they are empty.
- */
-static inline __attribute__((always_inline)) bool
-begin_row_again(uint64_t *stamp, uint64_t position, uint32_t size, uint64_t again)
+/* Rows of one round of a ring, one after the other: most often they are as the round before has left them. */
+typedef struct Round
 {
-	uint64_t	before = (2 * (position - size) + 2) & again;
+	uint64_t	back;			/* from what is written at first to what was left then ... */
+	uint64_t	again;			/* ... all bits; 0 in the first round: they are empty */
+} Round;
 
-	return pfs_likely(pfs_cas64(stamp, &before, 2 * position + 1)) || begin_row(stamp, position);
+static inline Round
+round_of(uint64_t position, uint32_t size)
+{
+	return (Round) {.back = 2 * (uint64_t) size - 1,.again = position >= size ? UINT64_MAX : 0};
 }
 
-static inline uint64_t
-is_again(uint64_t position, uint32_t size)
+/* As begin_row. */
+static inline __attribute__((always_inline)) bool
+begin_next_row(uint64_t *stamp, uint64_t position, const Round *round)
 {
-	return position >= size ? UINT64_MAX : 0;
+	uint64_t	taken = 2 * position + 1,
+				before = (taken - round->back) & round->again;
+
+	return pfs_likely(pfs_cas64(stamp, &before, taken)) || begin_row(stamp, position);
 }
 
 /* A long ring of records without texts: a stamp and the record, row by row. */
@@ -238,8 +243,7 @@ typedef struct StatementRows
 	uint64_t	text_next;
 	uint64_t	text_oldest;	/* a text before that is not referred to any more */
 	PfsRef		user;
-	uint32_t	size;			/* of the ring */
-	uint64_t	again;			/* see begin_row_again */
+	Round		round;
 	uint8_t		encoding;
 } StatementRows;
 
@@ -277,7 +281,7 @@ put_statement(const StatementRows *rows, const PfsStatementRecord *record, PfsLo
 	PfsLongText *known = &rows->claims->known[record->digest % PFS_LENGTH(rows->claims->known)];
 	uint64_t	from = rows->text_next - ((uint32_t) rows->text_next - record->text);
 
-	if (pfs_unlikely(!begin_row_again(&row->stamp, position, rows->size, rows->again)))
+	if (pfs_unlikely(!begin_next_row(&row->stamp, position, &rows->round)))
 	{
 		pfs_lose(rows->arena, PFS_LOSS_HISTORY_LONG);
 		return;
@@ -305,13 +309,13 @@ pfs_history_statements(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims
 	StatementRows rows = {.arena = arena,.thread = thread,.claims = claims,
 		.thread_id = pfs_load(&thread->thread_id),.text_next = pfs_load(&thread->text_next),
 		.text_oldest = text_ring_next - pfs_min(text_ring_next, arena->text_ring_bytes / 4),
-		.user = pfs_load(&thread->user),.size = arena->sizes.statements_history_long,
-		.encoding = (uint8_t) pfs_load(&thread->encoding)};
+		.user = pfs_load(&thread->user),.encoding = (uint8_t) pfs_load(&thread->encoding)};
+	uint32_t	size = arena->sizes.statements_history_long;
 	PfsLongStatement *row = NULL;
 	uint64_t	position = claims->rows.next,	/* row's; those up to the end stand side by side, and are claimed */
 				end = position; /* first it is asked whether what was claimed earlier is still to be had */
 
-	if (rows.size == 0)
+	if (size == 0)
 		return;
 	while (first <= last)
 	{
@@ -324,10 +328,10 @@ pfs_history_statements(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims
 			if (pfs_unlikely(position == end))
 			{
 				claims->rows.next = position;
-				end = claim_positions(&claims->rows, &arena->statements_long_ring, rows.size, last - first + 1);
+				end = claim_positions(&claims->rows, &arena->statements_long_ring, size, last - first + 1);
 				position = claims->rows.next;
 				row = long_statement(arena, position);
-				rows.again = is_again(position, rows.size);
+				rows.round = round_of(position, size);
 			}
 			put_statement(&rows, record, row++, position++);
 		}
@@ -387,9 +391,9 @@ pfs_history_wait(PfsSession *session, const PfsWaitRecord *record)
 
 static inline __attribute__((always_inline)) void
 put_wait(PfsArena *arena, uint64_t thread_id, PfsRef user, const PfsWaitRecord *record, PfsLongWait *row, uint64_t position,
-		 uint32_t size, uint64_t again)
+		 const Round *round)
 {
-	if (pfs_unlikely(!begin_row_again(&row->stamp, position, size, again)))
+	if (pfs_unlikely(!begin_next_row(&row->stamp, position, round)))
 	{
 		pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
 		return;
@@ -422,10 +426,10 @@ pfs_history_waits(PfsArena *arena, PfsThread *thread, PfsClaim *claim)
 		uint64_t	position = claim->next;
 		uint64_t	count = pfs_min(pfs_min(end - position, ended - number), (uint64_t) (ring - place));
 		PfsLongWait *row = PFS_AT(arena, arena->waits_long, PfsLongWait) + position % size;
-		uint64_t	again = is_again(position, size);
+		Round		round = round_of(position, size);
 
 		for (const PfsWaitSlot *slot = &slots[place], *last = slot + count; slot < last; slot++)
-			put_wait(arena, thread_id, user, &slot->record, row++, position++, size, again);
+			put_wait(arena, thread_id, user, &slot->record, row++, position++, &round);
 		claim->next = position;
 		number += count;
 	}

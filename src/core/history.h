@@ -17,7 +17,7 @@
 
 typedef struct PfsLongStatement
 {
-	uint64_t	stamp;
+	PFS_ALIGNED uint64_t stamp;	/* so most of them are three lines */
 	PfsStatementEvent event;
 } PfsLongStatement;
 
