@@ -17,7 +17,7 @@
 
 typedef struct PfsLongStatement
 {
-	PFS_ALIGNED uint64_t stamp;	/* so most of them are three lines */
+	uint64_t	stamp;
 	PfsStatementEvent event;
 } PfsLongStatement;
 
