@@ -8,7 +8,7 @@
  * to the head when they end.  Idle time is there from its beginning: what brings the next command is inside.
  * Rows go to the long history out of the ring, PFS_WAITS_UNCOPIED at a time.
  *
- * The short way of wait_end.h writes rows outside of the thread's sequence, so readers do not rely on it alone: while a
+ * The short ways (wait_end.h, rows of tables) write rows outside of the thread's sequence, so readers do not rely on it alone: while a
  * row is written its event_id is 0, its end_event_id comes after all that belongs to its end, and what has ended stays
  * as it is until the ring comes round to it.
  */
