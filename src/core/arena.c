@@ -107,8 +107,7 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->lean_threads = place(&end, (uint64_t) s->lean_threads * a->lean_thread_bytes);
 	a->digests = place(&end, (s->digests + 2) * sizeof(PfsDigest));
 	a->digest_heads = place(&end, a->digest_head_count * sizeof(uint64_t));
-	a->statements_long = place(&end, s->statements_history_long *
-							   long_row(sizeof(PfsStatementEvent)));
+	a->statements_long = place(&end, s->statements_history_long * sizeof(PfsLongStatement));
 	a->statements_long_text = place(&end, s->statements_history_long ? a->text_ring_bytes : 0);
 	a->transactions_long = place(&end, s->transactions_history_long *
 								 long_row(sizeof(PfsTransactionEvent)));
@@ -208,7 +207,7 @@ pfs_arena_part(const PfsArena *a, int number, PfsArenaPart *part)
 			"are in the pool", s->digests + 2, sizeof(PfsDigest), 0},
 		{"(digest_hash)", "Heads of the digest hash", a->digest_head_count, sizeof(uint64_t), 0},
 		{"events_statements_history_long", "Ring of statement events", s->statements_history_long,
-		long_row(sizeof(PfsStatementEvent)), 0},
+		sizeof(PfsLongStatement), 0},
 		{"(statement_texts_long)", "Text ring of events_statements_history_long",
 			s->statements_history_long ? a->text_ring_bytes / a->text_block : 0, a->text_block, 0},
 		{"events_transactions_history_long", "Ring of transaction events",

@@ -354,6 +354,8 @@ typedef struct PfsWaitRecord
 } PfsWaitRecord;
 
 _Static_assert(sizeof(PfsWaitRecord) == PFS_CACHE_LINE, "one line");
+_Static_assert(offsetof(PfsWaitRecord, start) == offsetof(PfsWaitRecord, nesting_event_id) + sizeof(uint64_t) &&
+			   offsetof(PfsWaitRecord, what) == offsetof(PfsWaitRecord, object) + sizeof(uint64_t), "side by side");
 
 static inline bool
 pfs_wait_is_of_lock(const PfsWaitRecord *record)

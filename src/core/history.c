@@ -43,6 +43,29 @@ begin_row(uint64_t *stamp, uint64_t position)
 		pfs_cas64(stamp, &seen, 2 * position + 1);
 }
 
+/* Rows of one round of a ring, one after the other: most often they are as the round before has left them. */
+typedef struct Round
+{
+	uint64_t	back;			/* from what is written at first to what was left then ... */
+	uint64_t	again;			/* ... all bits; 0 in the first round: they are empty */
+} Round;
+
+static inline Round
+round_of(uint64_t position, uint32_t size)
+{
+	return (Round) {.back = 2 * (uint64_t) size - 1,.again = position >= size ? UINT64_MAX : 0};
+}
+
+/* As begin_row. */
+static inline __attribute__((always_inline)) bool
+begin_next_row(uint64_t *stamp, uint64_t position, const Round *round)
+{
+	uint64_t	taken = 2 * position + 1,
+				before = (taken - round->back) & round->again;
+
+	return pfs_likely(pfs_cas64(stamp, &before, taken)) || begin_row(stamp, position);
+}
+
 /* A long ring of records without texts: a stamp and the record, row by row. */
 typedef struct Ring
 {
@@ -187,18 +210,6 @@ put_texts(PfsArena *arena, PfsClaim *claim, const char *text, uint32_t text_leng
 	return check_sum(text, text_length, message, message_length);
 }
 
-/*
- * A text that many statements of the session share is there once, as long as it is among the youngest quarter
- * of the ring: so it lasts as long as the texts that are written now, but for that quarter.  from: its position in
- * the journal.
- */
-static inline bool
-is_there(const PfsArena *arena, const PfsLongText *known, uint64_t from, uint32_t length)
-{
-	return known->from == from && known->length == length &&
-		pfs_load(&arena->statements_text_ring.next) - known->position <= arena->text_ring_bytes / 4;
-}
-
 /* Writes the texts of a row: one that may be shared, or that of a statement that failed with its message. */
 static PFS_COLD void
 put_new_texts(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims, const PfsStatementRecord *record,
@@ -228,14 +239,24 @@ typedef struct StatementRows
 	PfsArena   *arena;
 	PfsThread  *thread;
 	PfsLongClaims *claims;
-	PfsLongStatement *next;		/* row of the claimed position that is next ... */
-	uint64_t	position;
-	uint64_t	end;			/* ... up to this one, beyond which others follow, or the ring's first row */
 	uint64_t	thread_id;
 	uint64_t	text_next;
+	uint64_t	text_oldest;	/* a text before that is not referred to any more */
 	PfsRef		user;
+	Round		round;
 	uint8_t		encoding;
 } StatementRows;
+
+/*
+ * A text that many statements of the session share is there once, as long as it is among the youngest quarter
+ * of the ring: so it lasts as long as the texts that are written now, but for that quarter.  from: its position in
+ * the journal.
+ */
+static inline bool
+is_there(const StatementRows *rows, const PfsLongText *known, uint64_t from, uint32_t length)
+{
+	return known->from == from && known->length == length && known->position >= rows->text_oldest;
+}
 
 /*
  * Claims positions for so many rows that are written one after the other, or the most that may be claimed at once, if
@@ -253,26 +274,14 @@ claim_positions(PfsClaim *claim, PfsLongRing *ring, uint32_t size, uint64_t want
 	return pfs_min(claim->end, claim->next + size - claim->next % size);
 }
 
-static __attribute__((noinline)) void
-claim_statements(StatementRows *rows, uint64_t wanted)
-{
-	PfsArena   *arena = rows->arena;
-	PfsClaim   *claim = &rows->claims->rows;
-
-	claim->next = rows->position;
-	rows->end = claim_positions(claim, &arena->statements_long_ring, arena->sizes.statements_history_long, wanted);
-	rows->position = claim->next;
-	rows->next = long_statement(arena, claim->next);
-}
-
 static inline __attribute__((always_inline)) void
-put_statement(StatementRows *rows, const PfsStatementRecord *record, PfsLongStatement *row, uint64_t position)
+put_statement(const StatementRows *rows, const PfsStatementRecord *record, PfsLongStatement *row, uint64_t position)
 {
 	PfsStatementEvent *event = &row->event;
 	PfsLongText *known = &rows->claims->known[record->digest % PFS_LENGTH(rows->claims->known)];
 	uint64_t	from = rows->text_next - ((uint32_t) rows->text_next - record->text);
 
-	if (pfs_unlikely(!begin_row(&row->stamp, position)))
+	if (pfs_unlikely(!begin_next_row(&row->stamp, position, &rows->round)))
 	{
 		pfs_lose(rows->arena, PFS_LOSS_HISTORY_LONG);
 		return;
@@ -282,10 +291,8 @@ put_statement(StatementRows *rows, const PfsStatementRecord *record, PfsLongStat
 	pfs_record_copy(&event->record, record);
 	pfs_store(&event->thread_id, rows->thread_id);
 	pfs_store(&event->user, rows->user);
-	pfs_store(&event->running, 0);
-	pfs_store(&event->encoding, rows->encoding);
-	if (pfs_likely((record->used & PFS_RECORD_FAILED) == 0 &&
-				   is_there(rows->arena, known, from, record->text_length)))
+	pfs_store(&event->encoding, rows->encoding);	/* and it is never "running" */
+	if (pfs_likely((record->used & PFS_RECORD_FAILED) == 0 && is_there(rows, known, from, record->text_length)))
 	{
 		pfs_store(&event->text_position, known->position);
 		pfs_store(&event->check_sum, known->check_sum);
@@ -298,24 +305,38 @@ put_statement(StatementRows *rows, const PfsStatementRecord *record, PfsLongStat
 PFS_HOT __attribute__((noinline)) void
 pfs_history_statements(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims, uint64_t first, uint64_t last)
 {
-	StatementRows rows = {.arena = arena,.thread = thread,.claims = claims,.position = claims->rows.next,
+	uint64_t	text_ring_next = pfs_load(&arena->statements_text_ring.next);
+	StatementRows rows = {.arena = arena,.thread = thread,.claims = claims,
 		.thread_id = pfs_load(&thread->thread_id),.text_next = pfs_load(&thread->text_next),
+		.text_oldest = text_ring_next - pfs_min(text_ring_next, arena->text_ring_bytes / 4),
 		.user = pfs_load(&thread->user),.encoding = (uint8_t) pfs_load(&thread->encoding)};
+	uint32_t	size = arena->sizes.statements_history_long;
+	PfsLongStatement *row = NULL;
+	uint64_t	position = claims->rows.next,	/* row's; those up to the end stand side by side, and are claimed */
+				end = position; /* first it is asked whether what was claimed earlier is still to be had */
 
-	if (arena->sizes.statements_history_long == 0)
+	if (size == 0)
 		return;
-	rows.end = rows.position;	/* first it is asked whether what was claimed earlier is still to be had */
-	for (uint64_t number = first; number <= last; number++)
+	while (first <= last)
 	{
-		const PfsStatementRecord *record = pfs_journal_record(arena, thread, number);
+		uint64_t	side_by_side = pfs_min(last, first | (arena->journal_ring - 1));
 
-		if (pfs_unlikely((record->used & PFS_RECORD_LONG) == 0 || record->event_id == 0))
-			continue;
-		if (pfs_unlikely(rows.position == rows.end))
-			claim_statements(&rows, last - number + 1);
-		put_statement(&rows, record, rows.next++, rows.position++);
+		for (const PfsStatementRecord *record = pfs_journal_record(arena, thread, first); first <= side_by_side; record++, first++)
+		{
+			if (pfs_unlikely((record->used & PFS_RECORD_LONG) == 0 || record->event_id == 0))
+				continue;
+			if (pfs_unlikely(position == end))
+			{
+				claims->rows.next = position;
+				end = claim_positions(&claims->rows, &arena->statements_long_ring, size, last - first + 1);
+				position = claims->rows.next;
+				row = long_statement(arena, position);
+				rows.round = round_of(position, size);
+			}
+			put_statement(&rows, record, row++, position++);
+		}
 	}
-	claims->rows.next = rows.position;
+	claims->rows.next = position;
 }
 
 void
@@ -369,9 +390,10 @@ pfs_history_wait(PfsSession *session, const PfsWaitRecord *record)
 }
 
 static inline __attribute__((always_inline)) void
-put_wait(PfsArena *arena, uint64_t thread_id, PfsRef user, const PfsWaitRecord *record, PfsLongWait *row, uint64_t position)
+put_wait(PfsArena *arena, uint64_t thread_id, PfsRef user, const PfsWaitRecord *record, PfsLongWait *row, uint64_t position,
+		 const Round *round)
 {
-	if (pfs_unlikely(!begin_row(&row->stamp, position)))
+	if (pfs_unlikely(!begin_next_row(&row->stamp, position, round)))
 	{
 		pfs_lose(arena, PFS_LOSS_HISTORY_LONG);
 		return;
@@ -404,9 +426,10 @@ pfs_history_waits(PfsArena *arena, PfsThread *thread, PfsClaim *claim)
 		uint64_t	position = claim->next;
 		uint64_t	count = pfs_min(pfs_min(end - position, ended - number), (uint64_t) (ring - place));
 		PfsLongWait *row = PFS_AT(arena, arena->waits_long, PfsLongWait) + position % size;
+		Round		round = round_of(position, size);
 
 		for (const PfsWaitSlot *slot = &slots[place], *last = slot + count; slot < last; slot++)
-			put_wait(arena, thread_id, user, &slot->record, row++, position++);
+			put_wait(arena, thread_id, user, &slot->record, row++, position++, &round);
 		claim->next = position;
 		number += count;
 	}

@@ -299,14 +299,16 @@ _Static_assert(PFS_OPERATION_INSERT == PFS_OPERATION_FETCH + (int) PFS_TABLE_INS
 			   PFS_OPERATION_UPDATE == PFS_OPERATION_FETCH + (int) PFS_TABLE_UPDATE &&
 			   PFS_OPERATION_ROW_DELETE == PFS_OPERATION_FETCH + (int) PFS_TABLE_DELETE, "in the same order");
 
-/* The row of an event that is over. */
-static inline __attribute__((always_inline)) void
-show_rows(PfsSession *session, uint64_t what, uint32_t row, uint32_t use, PfsTableOperation operation, uint64_t rows,
-		  PfsTicks start, PfsTicks ticks)
+static inline uint64_t
+what_of_operation(uint64_t what, PfsTableOperation operation)
 {
-	pfs_wait_row_whole(session, what + operation * (PfsWaitRecord) {.operation = 1}.what,
-					   row | (uint64_t) use << 32,
-					   ticks != 0 ? start : 0, ticks != 0 ? start + ticks : 0, (int64_t) rows);
+	return what + operation * (PfsWaitRecord) {.operation = 1}.what;
+}
+
+static inline uint64_t
+table_object(uint32_t row, uint32_t use)
+{
+	return row | (uint64_t) use << 32;
 }
 
 PFS_HOT void
@@ -332,7 +334,8 @@ pfs_wait_table_sampled(PfsSession *session, uint32_t row, uint32_t use, PfsTable
 		pfs_seq_write_end(&table->head.seq);
 	}
 	if (pfs_unlikely(session->wait_rows.shown) && rows != 0)
-		show_rows(session, what_of_rows(arena), row, use, operation, rows, start, ticks);
+		pfs_wait_row_whole(session, what_of_operation(what_of_rows(arena), operation), table_object(row, use),
+						   ticks != 0 ? start : 0, ticks != 0 ? start + ticks : 0, (int64_t) rows);
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
 }
@@ -343,14 +346,27 @@ pfs_wait_rows_timed(PfsSession *session)
 	return pfs_wait_hot(session, pfs_load(&session->arena->table_wait))->timed != 0;
 }
 
+/* Inside another wait. */
+static PFS_COLD void
+show_rows_inside(PfsSession *session, uint64_t what, uint64_t object, uint64_t rows)
+{
+	pfs_seq_write_begin(&session->thread->seq);
+	pfs_wait_row_whole_inside(session, what, object, 0, 0, (int64_t) rows);
+	pfs_seq_write_end(&session->thread->seq);
+}
+
 PFS_HOT __attribute__((noinline)) void
 pfs_wait_rows_show(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation, uint64_t rows)
 {
+	uint64_t	what = what_of_operation(session->rows.what, operation),
+				object = table_object(row, use);
+
 	if (!pfs_enter_recording(session))
 		return;
-	pfs_seq_write_begin(&session->thread->seq);
-	show_rows(session, session->rows.what, row, use, operation, rows, 0, 0);
-	pfs_seq_write_end(&session->thread->seq);
+	if (pfs_unlikely(pfs_load(&session->thread->wait_depth) != 0))
+		show_rows_inside(session, what, object, rows);
+	else
+		pfs_wait_row_whole_alone(session, what, object, 0, 0, (int64_t) rows);
 	pfs_leave_recording(session);
 }
 

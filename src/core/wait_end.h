@@ -228,19 +228,22 @@ pfs_wait_begin_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPar
 {
 	PfsThread  *thread = session->thread;
 	const PfsWaitRows *rows = &session->wait_rows;
-	uint32_t	head = rows->head;
+	uint32_t	head,
+				depth;
 	PfsWaitNesting nesting;
 
-	if (pfs_unlikely(!pfs_wait_may_begin(session, known, at_rest)))
+	if (pfs_unlikely(!(at_rest ? pfs_wait_is_at_rest(session) : !session->busy) || !pfs_wait_is_known(session, known)))
 		return false;
+	depth = pfs_load(&thread->wait_depth);
+	if (depth == 0)				/* so nothing is at the head */
+		nesting = at_rest ? pfs_wait_nesting_at_rest(session) : pfs_wait_row_nesting_busy(session);
+	else if (pfs_likely(depth == 1 && rows->level_at_head == 0))
+		nesting = (PfsWaitNesting) {rows->slots[rows->ring].record.event_id, PFS_NESTING_WAIT};
+	else
+		return false;
+	head = rows->head;
 	call->record = &rows->slots[head].record;
 	call->start = pfs_now_near();
-	if (pfs_load(&thread->wait_depth) != 0)
-		nesting = (PfsWaitNesting) {rows->slots[rows->ring].record.event_id, PFS_NESTING_WAIT};
-	else if (at_rest)
-		nesting = pfs_wait_nesting_at_rest(session);
-	else
-		nesting = pfs_wait_row_nesting_busy(session);
 	call->event_id = pfs_wait_row_start(thread, call->record, known->what[io], known->object, nesting, call->start);
 	pfs_store(&thread->wait_shown, head);
 	return true;
@@ -299,7 +302,10 @@ pfs_wait_end_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPart 
 	return true;
 }
 
-/* So is idle time, after such a call.  False: it is not so simple, nothing was done. */
+/*
+ * So is idle time, right after such a call, in whose place no other wait can have begun: if its row is that of the idle
+ * time, that is around nothing.  False: it is not so simple, nothing was done.
+ */
 static inline __attribute__((always_inline)) bool
 pfs_wait_end_idle(PfsSession *session, const PfsWait *idle, const PfsSocketKnown *known, PfsTicks end)
 {
@@ -308,19 +314,16 @@ pfs_wait_end_idle(PfsSession *session, const PfsWait *idle, const PfsSocketKnown
 	const PfsWaitRecord *record = &rows->slots[rows->ring].record;
 	PfsWaitRecord *head = &rows->slots[rows->head].record;
 
-	if (pfs_unlikely(idle->level == 0 || idle->start == 0 || record->event_id != idle->event_id || pfs_load(&thread->wait_depth) != 1 ||
-					 rows->level_at_head != 0))
+	if (pfs_unlikely(idle->level == 0 || idle->start == 0 || record->event_id != idle->event_id))
 		return false;
 	pfs_call_add(known->sums, PFS_IO_MISC, pfs_wait_ticks(idle->start, end), -1);
 	pfs_store(&head->event_id, 0);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	pfs_store(&head->end_event_id, pfs_load(&thread->event_id));
-	pfs_store(&head->nesting_event_id, record->nesting_event_id);
-	pfs_store(&head->start, record->start);
+	pfs_copy_words(&head->nesting_event_id, &record->nesting_event_id, 2 * sizeof(uint64_t));	/* and the start */
 	pfs_store(&head->end, end);
 	pfs_store(&head->bytes, -1);
-	pfs_store(&head->object, record->object);
-	pfs_store(&head->what, record->what);
+	pfs_copy_words(&head->object, &record->object, 2 * sizeof(uint64_t));	/* and what it is */
 	pfs_store_release(&head->event_id, idle->event_id);
 	pfs_store(&thread->wait_depth, 0);
 	pfs_store(&thread->wait_shown, rows->head);

@@ -8,7 +8,7 @@
  * to the head when they end.  Idle time is there from its beginning: what brings the next command is inside.
  * Rows go to the long history out of the ring, PFS_WAITS_UNCOPIED at a time.
  *
- * The short way of wait_end.h writes rows outside of the thread's sequence, so readers do not rely on it alone: while a
+ * The short ways (wait_end.h, rows of tables) write rows outside of the thread's sequence, so readers do not rely on it alone: while a
  * row is written its event_id is 0, its end_event_id comes after all that belongs to its end, and what has ended stays
  * as it is until the ring comes round to it.
  */
@@ -204,25 +204,31 @@ pfs_wait_row_close(PfsSession *session, const PfsWait *wait, PfsTicks end, int64
 	pfs_wait_row_keep(session, thread, record);
 }
 
-/* An event that is over when it is written; of no lock. */
+/* An event that is over when it is written, inside no other; of no lock.  It needs no sequence. */
 static inline __attribute__((always_inline)) void
-pfs_wait_row_whole(PfsSession *session, uint64_t what, uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes)
+pfs_wait_row_whole_alone(PfsSession *session, uint64_t what, uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes)
 {
 	PfsThread  *thread = session->thread;
-	PfsWaitRows *rows = &session->wait_rows;
-	PfsWaitRecord *record = &rows->slots[rows->head].record;
+	const PfsWaitRows *rows = &session->wait_rows;
+	uint32_t	head = rows->head;
+	PfsWaitRecord *record = &rows->slots[head].record;
 
-	if (pfs_unlikely(pfs_load(&thread->wait_depth) != 0))
-	{
-		pfs_wait_row_whole_inside(session, what, object, start, end, bytes);
-		return;
-	}
 	pfs_store(&record->end_event_id,
 			  pfs_wait_row_start(thread, record, what, object, pfs_wait_row_nesting(session), start));
 	pfs_store(&record->end, end);
 	pfs_store(&record->bytes, bytes);
-	pfs_store(&thread->wait_shown, rows->head);
+	pfs_store(&thread->wait_shown, head);
 	pfs_wait_row_keep(session, thread, record);
+}
+
+/* The same wherever it is. */
+static inline void
+pfs_wait_row_whole(PfsSession *session, uint64_t what, uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes)
+{
+	if (pfs_unlikely(pfs_load(&session->thread->wait_depth) != 0))
+		pfs_wait_row_whole_inside(session, what, object, start, end, bytes);
+	else
+		pfs_wait_row_whole_alone(session, what, object, start, end, bytes);
 }
 
 #endif							/* PFS_WAIT_ROW_H */

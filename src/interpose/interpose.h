@@ -85,6 +85,28 @@ extern void pfs_call_set_real(uint32_t number, void *real);
 extern void *const pfs_call_observed[PFS_OWN_CALLS];
 
 /*
+ * Written by pfs_interpose_observe; read by every call.  Calls of each command, of which nothing is wanted, read the
+ * first line only.  Others than the wrappers read nothing but the real calls, which stand where the wrapper has been.
+ */
+typedef struct PfsWatch
+{
+	PFS_ALIGNED const uint32_t *word;
+	uint32_t	mask[3];		/* see MASK */
+	uint32_t	value;			/* of the word, while which data of fd is only told */
+	int64_t		(*received) (int64_t result);
+	int			fd;				/* that is awaited */
+	void	   *real[PFS_OWN_CALLS];	/* of pfs_call_real */
+
+	const uint32_t *event;
+	const void *thread;			/* written once, by pfs_wrappers_own_thread */
+	void	   *own[PFS_OWN_CALLS]; /* what stands in for these; NULL = nothing */
+	const PfsCallObserver *observer;
+	int		   *error;			/* the address of that thread's errno, which never moves */
+} PfsWatch;
+
+extern PfsWatch pfs_watch;
+
+/*
  * The word that a wrapper asks first: nothing is observed while (*word & mask) is 0, and for calls
  * on sockets (PFS_TARGET_SOCKET) while (*word & socket_mask) is 0; received while (*word & received_mask)
  * is 0.  Until set, a word that is always 0.  Any process, at any time.

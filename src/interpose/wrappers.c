@@ -41,25 +41,8 @@ nobody_received(int64_t result)
 static const uint32_t never = 0;
 static const PfsCallObserver nobody = {.begin = nobody_begin,.end = nobody_end,.received = nobody_received};
 
-/*
- * Written by pfs_interpose_observe; read by every call.  There is always an observer to call.  Calls of each command, of
- * which nothing is wanted, read the first line only.
- */
-static struct
-{
-	const uint32_t *word;
-	uint32_t	mask[3];		/* see MASK */
-	uint32_t	value;			/* of the word, while which data of fd is only told */
-	int64_t		(*received) (int64_t result);
-	int			fd;				/* that is awaited */
-	void	   *real[PFS_OWN_CALLS];	/* of pfs_call_real */
-
-	const uint32_t *event;
-	const void *thread;			/* written once, by pfs_wrappers_own_thread */
-	void	   *own[PFS_OWN_CALLS]; /* what stands in for these; NULL = nothing */
-	const PfsCallObserver *observer;
-	int		   *error;			/* the address of that thread's errno, which never moves */
-} PFS_ALIGNED watch = {
+/* There is always an observer to call. */
+PfsWatch	pfs_watch = {
 	.word = &never, .value = PFS_NO_WORD, .event = &never, .received = nobody_received, .fd = -1,
 	.observer = &nobody
 };
@@ -73,38 +56,38 @@ pfs_call_set_real(uint32_t number, void *real)
 {
 	pfs_call_real[number] = real;
 	if (number < PFS_OWN_CALLS)
-		watch.real[number] = real;
+		pfs_watch.real[number] = real;
 }
 
 /* A signal handler that comes in between sees a word that is 0; other threads are turned away. */
 void
 pfs_interpose_observe(const PfsCallObserver *observer, const uint32_t *word, PfsCallMasks masks)
 {
-	pfs_store(&watch.word, &never);
-	pfs_store_release(&watch.observer, observer == NULL ? &nobody : observer);
-	pfs_store_release(&watch.mask[0], masks.calls);
-	pfs_store_release(&watch.mask[1], masks.sockets);
-	pfs_store_release(&watch.mask[2], masks.sockets | masks.received);
-	pfs_store_release(&watch.received, pfs_load(&watch.observer)->received);
+	pfs_store(&pfs_watch.word, &never);
+	pfs_store_release(&pfs_watch.observer, observer == NULL ? &nobody : observer);
+	pfs_store_release(&pfs_watch.mask[0], masks.calls);
+	pfs_store_release(&pfs_watch.mask[1], masks.sockets);
+	pfs_store_release(&pfs_watch.mask[2], masks.sockets | masks.received);
+	pfs_store_release(&pfs_watch.received, pfs_load(&pfs_watch.observer)->received);
 	for (int i = 0; i < PFS_OWN_CALLS; i++)
-		pfs_store_release(&watch.own[i], observer == NULL || observer->own == NULL ? NULL : observer->own[i]);
-	pfs_store_release(&watch.word, word == NULL ? &never : word);
+		pfs_store_release(&pfs_watch.own[i], observer == NULL || observer->own == NULL ? NULL : observer->own[i]);
+	pfs_store_release(&pfs_watch.word, word == NULL ? &never : word);
 }
 
 void
 pfs_interpose_await(int fd, uint32_t value, const uint32_t *event)
 {
-	pfs_store_release(&watch.value, PFS_NO_WORD);
-	pfs_store_release(&watch.fd, fd);
-	pfs_store_release(&watch.event, event == NULL ? &never : event);
-	pfs_store_release(&watch.value, value);
+	pfs_store_release(&pfs_watch.value, PFS_NO_WORD);
+	pfs_store_release(&pfs_watch.fd, fd);
+	pfs_store_release(&pfs_watch.event, event == NULL ? &never : event);
+	pfs_store_release(&pfs_watch.value, value);
 }
 
 void
 pfs_wrappers_own_thread(void)
 {
-	watch.thread = __builtin_thread_pointer();
-	watch.error = &errno;
+	pfs_watch.thread = __builtin_thread_pointer();
+	pfs_watch.error = &errno;
 }
 
 /* Streams without a descriptor (open_memstream) set errno; fflush has none when it means all. */
@@ -121,32 +104,32 @@ stream_fd(FILE *file)
 static inline bool
 is_own_thread(void)
 {
-	return __builtin_thread_pointer() == watch.thread;
+	return __builtin_thread_pointer() == pfs_watch.thread;
 }
 
 /* The observer that wants this call, or NULL.  Some callers set errno to 0 and look at it later. */
 static inline const PfsCallObserver *
 begin(PfsCall *call)
 {
-	const PfsCallObserver *observer = pfs_load(&watch.observer);
+	const PfsCallObserver *observer = pfs_load(&pfs_watch.observer);
 	int			saved;
 	bool		wanted;
 
 	if (pfs_unlikely(!is_own_thread()))
 		return NULL;
-	saved = *watch.error;
+	saved = *pfs_watch.error;
 	wanted = observer->begin(call);
-	*watch.error = saved;
+	*pfs_watch.error = saved;
 	return wanted ? observer : NULL;
 }
 
 static inline void
 end(const PfsCallObserver *observer, PfsCall *call, int64_t result)
 {
-	int			saved = *watch.error;
+	int			saved = *pfs_watch.error;
 
 	observer->end(call, result);
-	*watch.error = saved;
+	*pfs_watch.error = saved;
 }
 
 /* Does the thread wait for what need only be noted? */
@@ -155,7 +138,7 @@ only_noted(void)
 {
 	uint32_t	event = pfs_awaited.event;
 
-	if (event == 0 || *watch.event != event || pfs_unlikely(!is_own_thread()))
+	if (event == 0 || *pfs_watch.event != event || pfs_unlikely(!is_own_thread()))
 		return false;
 	pfs_awaited.noted = true;
 	return true;
@@ -165,11 +148,11 @@ only_noted(void)
 static inline bool
 only_told(uint32_t word, int fd)
 {
-	return pfs_likely(word == watch.value) && pfs_likely(fd == watch.fd);
+	return pfs_likely(word == pfs_watch.value) && pfs_likely(fd == pfs_watch.fd);
 }
 
 #define REAL(result, symbol, parameters) \
-	((result (*) parameters) (PFS_CALL_##symbol < PFS_OWN_CALLS ? watch.real[PFS_CALL_##symbol % PFS_OWN_CALLS] \
+	((result (*) parameters) (PFS_CALL_##symbol < PFS_OWN_CALLS ? pfs_watch.real[PFS_CALL_##symbol % PFS_OWN_CALLS] \
 							  : pfs_call_real[PFS_CALL_##symbol]))
 
 /* Which of the masks a call is asked for: of all, of sockets, of what receives. */
@@ -177,13 +160,13 @@ only_told(uint32_t word, int fd)
 								 : PFS_TARGET_##target == PFS_TARGET_SOCKET ? 1 : 0)
 
 /* What the observer makes of the call himself, if he does. */
-#define OWN(symbol) (PFS_CALL_##symbol < PFS_OWN_CALLS ? watch.own[PFS_CALL_##symbol % PFS_OWN_CALLS] : NULL)
+#define OWN(symbol) (PFS_CALL_##symbol < PFS_OWN_CALLS ? pfs_watch.own[PFS_CALL_##symbol % PFS_OWN_CALLS] : NULL)
 
 /* __builtin_classify_type is 5 for every pointer. */
 #define NUMBER(value) (__builtin_classify_type(value) == 5 ? (int64_t) ((value) != 0) : (int64_t) (value))
 
 /* Of calls that receive, whose results are numbers. */
-#define RECEIVED(result, returned) ((result) (uintptr_t) watch.received(NUMBER(returned)))
+#define RECEIVED(result, returned) ((result) (uintptr_t) pfs_watch.received(NUMBER(returned)))
 
 /*
  * The parts that tell the observer are functions of their own, so that the other part needs no frame
@@ -201,7 +184,7 @@ observed_##symbol parameters \
 	call.fd = (fd_); \
 	call.path = (path_); \
 	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && \
-		!(pfs_load(pfs_load(&watch.word)) & pfs_load(&watch.mask[1]))) \
+		!(pfs_load(pfs_load(&pfs_watch.word)) & pfs_load(&pfs_watch.mask[1]))) \
 		observer = NULL; \
 	else \
 		observer = begin(&call); \
@@ -210,7 +193,7 @@ observed_##symbol parameters \
 	returned = REAL(result, symbol, parameters) arguments; \
 	if (observer != NULL) \
 		end(observer, &call, NUMBER(returned)); \
-	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && NUMBER(returned) > 0 && call.fd == watch.fd) \
+	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && NUMBER(returned) > 0 && call.fd == pfs_watch.fd) \
 		returned = RECEIVED(result, returned); \
 	return returned; \
 } \
@@ -222,16 +205,16 @@ wrapper_##symbol parameters \
 \
 	if (PFS_OPERATION_##operation_ == PFS_OPERATION_POLL && only_noted()) \
 		return REAL(result, symbol, parameters) arguments; \
-	word = pfs_load(pfs_load(&watch.word)); \
+	word = pfs_load(pfs_load(&pfs_watch.word)); \
 	if (PFS_OPERATION_##operation_ == PFS_OPERATION_RECV && only_told(word, fd_)) \
 	{ \
 		result		returned = REAL(result, symbol, parameters) arguments; \
 \
 		return NUMBER(returned) > 0 ? RECEIVED(result, returned) : returned; \
 	} \
-	if (pfs_likely(!(word & watch.mask[MASK(operation_, target_)]))) \
+	if (pfs_likely(!(word & pfs_watch.mask[MASK(operation_, target_)]))) \
 		return REAL(result, symbol, parameters) arguments; \
-	if (OWN(symbol) != NULL && (word & watch.mask[MASK(SEND, target_)]) && is_own_thread()) \
+	if (OWN(symbol) != NULL && (word & pfs_watch.mask[MASK(SEND, target_)]) && is_own_thread()) \
 		return ((result (*) parameters) OWN(symbol)) arguments; \
 	return observed_##symbol arguments; \
 }

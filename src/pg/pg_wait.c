@@ -49,11 +49,6 @@ static PFS_HOT_DATA struct
 {
 	PFS_ALIGNED uint64_t *counted;		/* its thread's counters of calls, NULL until there is room for them */
 	const volatile uint32_t *event;	/* while it has a thread: where the server stores the code of what it waits for */
-	struct
-	{
-		ClientCall	real;
-		uint64_t   *counted;
-	}			client[2];		/* calls on the client's socket, by PfsIoPart: while it is known */
 	LongWait	idle;
 }			calls = {
 	.event = &no_event,
@@ -468,10 +463,6 @@ learn_client(const PfsCall *call)
 		return;
 	if ((client.fd == call->fd || client.counted_fd == call->fd) && pfs_wait_is_known(&pfs_session, &client))
 		return;
-	calls.client[PFS_IO_READ].real = (ClientCall) pfs_call_real[PFS_CALL_recv];
-	calls.client[PFS_IO_READ].counted = &calls.counted[PFS_CALL_recv];
-	calls.client[PFS_IO_WRITE].real = (ClientCall) pfs_call_real[PFS_CALL_send];
-	calls.client[PFS_IO_WRITE].counted = &calls.counted[PFS_CALL_send];
 	known = pfs_wait_know_socket(&pfs_session, PFS_PG_WAIT_CLIENT_SOCKET, call_wait.object.instance, &client);
 	client.fd = known && client.shown ? call->fd : NO_CLIENT;
 	client.counted_fd = known && !client.shown ? call->fd : NO_CLIENT;
@@ -724,7 +715,9 @@ hinders(void)
 static pg_attribute_always_inline void
 take_up(void)
 {
-	pfs_pg_waiting.call = __builtin_frame_address(0);
+	char		here;
+
+	pfs_pg_waiting.call = &here;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -754,14 +747,18 @@ end_idle(PfsSession *session, PfsTicks now)
 static pg_attribute_always_inline PfsCallNumber
 number_of(PfsIoPart io)
 {
-	return io == PFS_IO_READ ? PFS_CALL_recv : PFS_CALL_send;
+	return PFS_CALL_recv + io * (PFS_CALL_send - PFS_CALL_recv);
 }
+
+StaticAssertDecl(PFS_IO_READ == 0 && PFS_IO_WRITE == 1, "see number_of");
 
 static pg_attribute_always_inline ssize_t
 call_counted(int fd, void *data, size_t size, int flags, PfsIoPart io)
 {
-	pfs_add(calls.client[io].counted, 1);
-	return calls.client[io].real(fd, data, size, flags);
+	PfsCallNumber number = number_of(io);
+
+	pfs_add(&calls.counted[number], 1);
+	return ((ClientCall) pfs_watch.real[number]) (fd, data, size, flags);
 }
 
 /* Calls make no rows: they are counted when they end. */
@@ -800,7 +797,8 @@ call_with_row(int fd, void *data, size_t size, int flags, PfsIoPart io, bool at_
 	PfsTicks	now;
 	bool		simple;
 
-	if (pfs_unlikely(fd != client.fd || *calls.event != 0 || hinders()))
+	/* whether something was put off is asked with whether it is at rest; or it was asked already */
+	if (pfs_unlikely(fd != client.fd || *calls.event != 0 || pfs_pg_waiting.call != NULL))
 		return client_call_otherwise(fd, data, size, flags, io);
 	take_up();
 	if (pfs_unlikely(!pfs_wait_begin_socket(session, &client, io, at_rest, &call)))
@@ -842,8 +840,9 @@ client_call_otherwise(int fd, void *data, size_t size, int flags, PfsIoPart io)
 
 /* Receiving and sending are one function: code that runs with each command. */
 static PFS_HOT pg_noinline ssize_t
-client_call(int fd, void *data, size_t size, int flags, PfsIoPart io)
+client_call(int fd, void *data, size_t size, int flags, uint64 io)
 {
+	pfs_assume(io <= PFS_IO_WRITE);
 	return call_with_row(fd, data, size, flags, io, true);
 }
 
@@ -870,7 +869,7 @@ client_wait(int set, struct epoll_event *events, int room, int timeout)
 	int			result;
 
 	if (pfs_unlikely(!client.idle || *calls.event != WAIT_EVENT_CLIENT_READ ||
-					 !pfs_pg_is_idle() || hinders() || !pfs_wait_may_begin(session, &client, true)))
+					 !pfs_pg_is_idle() || pfs_pg_waiting.call != NULL || !pfs_wait_may_begin(session, &client, true)))
 		return CALL(pfs_call_observed, epoll_wait) (set, events, room, timeout);
 	take_up();
 	pfs_add(&calls.counted[PFS_CALL_epoll_wait], 1);
@@ -879,7 +878,7 @@ client_wait(int set, struct epoll_event *events, int room, int timeout)
 		pfs_wait_begin_idle(session, &idle->wait, &client);
 		idle->open = true;
 	}
-	result = CALL(pfs_call_real, epoll_wait) (set, events, room, timeout);
+	result = CALL(pfs_watch.real, epoll_wait) (set, events, room, timeout);
 	if (pfs_likely(idle->wait.start != 0))
 		idle->last = pfs_now_near();
 	pfs_pg_waiting.call = NULL;

@@ -458,6 +458,14 @@ test_stopped_wait(void)
 		pfs_store(stamp[i], *stamp[i] + 1);
 		is_u64(table_count(arena, tables[i]), 32, "when the writer goes on, the row is whole");
 	}
+	for (uint64_t i = 65; i <= 96; i++)
+	{
+		numbered_wait(session, i);
+		numbered_lock_wait(session, i);
+	}
+	is_u64(loss_of(arena, PFS_LOSS_HISTORY_LONG), 2, "a place that has missed a round is written again");
+	for (int i = 0; i < 2; i++)
+		is_u64(table_sum(arena, tables[i], i == 0 ? "timer_wait" : "waiting_statement_id"), (65 + 96) * 16, "with all others");
 	pfs_seq_write_begin(&session->thread->seq);
 	is_u64(table_count(arena, WAITS) + table_count(arena, "events_waits_current"), 0,
 		   "a thread that stands still in a record: its rows are left out");

@@ -991,6 +991,44 @@ test_rows(void)
 	leave_place(p);
 }
 
+/* Each event of a table's rows makes a row, inside another wait, too. */
+static void
+test_rows_shown(void)
+{
+	Place p = new_place(NULL, true);
+	FixtureRow table = fixture_table(p.arena, 5, 1, 9);
+	PfsObjectCell *cell = &pfs_no_cell;
+	PfsWait wait;
+	Rows *rows;
+
+	count_rows(p, &cell, table, 1);
+	ok(is_short(p, cell, table), "the short way is open");
+	count_rows(p, &cell, table, 2);
+	wait = begin(p.session, FIXTURE_WAIT_FILE, FIXTURE_START);
+	count_rows(p, &cell, table, 3);
+	is_u64(table_sum(p.arena, CURRENT, "event_id"), wait.event_id, "what is around it is current again");
+	pfs_wait_end(p.session, &wait, FIXTURE_START + 10, -1);
+	rows = rows_of(p.arena, HISTORY);
+	is_u64((uint64_t) rows->count, 4, "four rows");
+	for (int i = 0; i < 3; i++)
+	{
+		is_u64(row_number(rows, i, "number_of_bytes"), (uint64_t) i + 1, "so many of the table's");
+		is_u64(row_number(rows, i, "event_id"), row_number(rows, i, "end_event_id"), "over at once");
+	}
+	ok(row_text(rows, 1, "nesting_event_type") == NULL, "alone");
+	is_str(row_text(rows, 2, "nesting_event_type"), "WAIT", "or inside a wait");
+	is_u64(row_number(rows, 2, "nesting_event_id"), wait.event_id, "which it is");
+	is_u64(row_number(rows, 3, "event_id"), wait.event_id, "and that ends later");
+	rows_free(rows);
+	p.session->busy = true;
+	count_rows(p, &cell, table, 4);
+	p.session->busy = false;
+	is_u64(table_sum(p.arena, HISTORY, "number_of_bytes"), 6, "none in a recording");
+	is_u64(loss_of(p.arena, PFS_LOSS_LOCKER), 1, "that is counted as lost");
+	is_u64(p.session->thread->seq & 1, 0, "no sequence stays open");
+	leave_place(p);
+}
+
 /* --- what statements waited for --- */
 
 static uint64_t
@@ -1381,6 +1419,7 @@ main(void)
 	test_io();
 	test_objects();
 	test_rows();
+	test_rows_shown();
 	test_idle_around();
 	test_known_socket();
 	test_short_way();
