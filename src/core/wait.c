@@ -349,7 +349,7 @@ pfs_wait_rows_show(PfsSession *session, uint32_t row, uint32_t use, PfsTableOper
 	if (!pfs_enter_recording(session))
 		return;
 	pfs_seq_write_begin(&session->thread->seq);
-	show_rows(session, session->rows.what, row, use, operation, rows, 0, 0);
+	show_rows(session, session->rows_what, row, use, operation, rows, 0, 0);
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
 }
@@ -363,6 +363,8 @@ remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 	PfsArena   *arena = session->arena;
 	PfsRowsHot *hot = &session->rows;
 	PfsObjectCell *found;
+	PfsWaitCell *by_name;
+	uint64_t	at;
 	uint64_t	changes = pfs_load_acquire(&arena->changes);
 
 	*cell = &pfs_no_cell;
@@ -374,13 +376,14 @@ remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 	found = pfs_table_cell(arena, session->thread, row, use);
 	if (found != NULL)
 		*cell = found;
-	hot->cell = pfs_wait_cell_of(session, number);
+	by_name = pfs_wait_cell_of(session, number);
 	pfs_seq_write_end(&session->thread->seq);
-	if (hot->cell != NULL && pfs_load_acquire(&arena->changes) == changes)
+	at = (uint64_t) ((char *) by_name - (char *) arena) / 8;
+	if (by_name != NULL && at <= UINT32_MAX && pfs_load_acquire(&arena->changes) == changes)
 	{
-		hot->reset = (uint32_t) (changes >> 32);
+		hot->cell = (uint32_t) at;
 		hot->shown = session->wait_rows.shown;
-		hot->what = what_of_rows(arena);
+		session->rows_what = what_of_rows(arena);
 		hot->changes = changes;
 	}
 	pfs_leave_recording(session);
