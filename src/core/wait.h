@@ -179,7 +179,8 @@ static inline bool
 pfs_wait_rows_quickly(PfsSession *session, PfsObjectCell *cell, const uint32_t *row, const uint32_t *use,
 					  PfsTableOperation operation, uint64_t rows)
 {
-	if (pfs_unlikely(pfs_load(&cell->head.key) != *row) || pfs_unlikely(pfs_load(&cell->head.use) != *use) ||
+	/* the key is a row's number: no more than half of its word is compared, which takes no register more */
+	if (pfs_unlikely((uint32_t) pfs_load(&cell->head.key) != *row) || pfs_unlikely(pfs_load(&cell->head.use) != *use) ||
 		pfs_unlikely(pfs_load(&cell->head.epoch) != session->rows.reset))
 		return false;
 	pfs_add(&pfs_rows_cell(session)->stat.count, rows);
