@@ -23,7 +23,7 @@
 
 #include "core/thread.h"
 
-#define PFS_UNSUMMED 48			/* records that may wait to be summed */
+#define PFS_UNSUMMED 32			/* records that may wait to be summed */
 #define PFS_NO_SLOT UINT16_MAX
 
 /* Where the parts are. */
