@@ -94,7 +94,7 @@ pfs_journal_unsummed(const PfsArena *arena, PfsThread *thread, uint64_t *first, 
 static inline bool
 may_be_open(const PfsArena *arena, uint32_t slot, uint64_t ended)
 {
-	return slot < arena->sizes.statement_stack || slot == pfs_journal_slot(arena, ended + 1);
+	return slot >= arena->journal_ring || slot == pfs_journal_slot(arena, ended + 1);
 }
 
 /*

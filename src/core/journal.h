@@ -33,7 +33,7 @@ pfs_journal_slots(const PfsArena *arena)
 	return arena->journal_ring + arena->sizes.statement_stack;
 }
 
-/* Slots of the stack come first, those of the ring behind them. */
+/* Slots of the ring come first, those of the stack behind them. */
 static inline PfsStatementRecord *
 pfs_journal_records(const PfsArena *arena, PfsThread *thread)
 {
@@ -44,7 +44,14 @@ pfs_journal_records(const PfsArena *arena, PfsThread *thread)
 static inline uint32_t
 pfs_journal_slot(const PfsArena *arena, uint64_t number)
 {
-	return arena->sizes.statement_stack + ((uint32_t) number & (arena->journal_ring - 1));
+	return (uint32_t) number & (arena->journal_ring - 1);
+}
+
+/* That of this place of the stack. */
+static inline uint32_t
+pfs_journal_own_slot(const PfsArena *arena, uint32_t place)
+{
+	return arena->journal_ring + place;
 }
 
 static inline char *

@@ -32,7 +32,7 @@ add_free(PfsSession *session, PfsStatement *statement)
 	*list = statement;
 }
 
-/* A new thread starts with an empty journal, in which its first places have the first slots. */
+/* A new thread starts with an empty journal. */
 static PFS_COLD void
 take_over_journal(PfsSession *session)
 {
@@ -46,7 +46,6 @@ take_over_journal(PfsSession *session)
 	session->in_ring = NULL;
 	session->has_journal = false;
 	session->records = pfs_journal_records(arena, thread);
-	session->ring = session->records + pfs_journal_slot(arena, 0);
 	session->ring_mask = (uint16_t) (arena->journal_ring - 1);
 	session->text_fresh = arena->journal_texts - arena->journal_text_share;
 	memset(session->statements_long.known, 0, sizeof(session->statements_long.known));
@@ -212,7 +211,8 @@ pfs_statement_leave_ring(PfsSession *session)
 {
 	PfsStatement *statement = session->in_ring;
 	const PfsStatementRecord *from = statement->record;
-	PfsStatementRecord *own = session->records + statement->place;
+	uint32_t	slot = pfs_journal_own_slot(session->arena, (uint32_t) statement->place);
+	PfsStatementRecord *own = session->records + slot;
 
 	session->in_ring = NULL;
 	statement->record = own;
@@ -221,7 +221,7 @@ pfs_statement_leave_ring(PfsSession *session)
 	pfs_record_copy_behind(own, from);
 	pfs_store_release(&own->event_id, from->event_id);
 	if (statement->recorded)
-		pfs_store_release(&session->thread->open[statement->place], (uint16_t) statement->place);
+		pfs_store_release(&session->thread->open[statement->place], (uint16_t) slot);
 }
 
 /* It ends while it is not there: the one that is makes way. */
@@ -352,7 +352,8 @@ pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silen
 					PfsTicks start)
 {
 	PfsStatementRecord *record;
-	PfsStatement *statement = pfs_statement_begin_here(session, template, 0, silent, parent, start, 0, &record);
+	PfsStatement *statement = pfs_statement_begin_here(session, template, 0, silent, parent, start, 0,
+														parent == NULL && session->promised, &record);
 
 	if (pfs_unlikely(statement == NULL))
 		return NULL;

@@ -177,12 +177,18 @@ typedef struct PfsWaitRows
  */
 typedef struct PfsRowsHot
 {
-	uint64_t	changes;		/* arena's; 0 = nothing is known */
-	struct PfsWaitCell *cell;	/* by event name; NULL = they are not wanted */
-	uint32_t	reset;			/* arena->reset_now */
+	union
+	{
+		uint64_t	changes;	/* arena's; 0 = nothing is known */
+		struct
+		{
+			uint32_t	settings;
+			uint32_t	reset;	/* arena->reset_now */
+		};
+	};
+	uint32_t	cell;			/* by event name, see pfs_rows_cell */
 	bool		timed;			/* as far as their event's name decides */
 	bool		shown;			/* each event makes a row */
-	uint64_t	what;			/* of the rows of waits, see pfs_wait_row_what */
 } PfsRowsHot;
 
 typedef enum PfsAnswerUse
@@ -208,16 +214,15 @@ typedef struct PfsSession
 {
 	PFS_ALIGNED PfsArena *arena;
 	PfsThread  *thread;			/* NULL = not attached: nothing is recorded */
-	uint64_t	decided;		/* arena->changes for which these are right; 0 = for none */
 	PfsStatement *running;		/* innermost statement on stage */
 	PfsStatement *top;			/* the host's: top-level statement while none is running, or NULL */
 	PfsStatement *newest;		/* of the open ones */
 	PfsStatement *in_ring;		/* the one that is written in the journal's ring, or NULL */
-	uint64_t	plain;			/* arena->changes for which a statement may begin in the plain way, see statement_hot.h; 0 = not */
+	PfsRowsHot	rows;			/* here, as a query that has run touches this line anyway */
 
 	uint64_t	key;			/* a template that has it is good, see pfs_session_advance */
 	PfsStatementRecord *records;	/* of the journal */
-	PfsStatementRecord *ring;	/* those of the ring */
+	uint64_t	plain;			/* arena->changes for which a statement may begin in the plain way, see statement_hot.h; 0 = not */
 	PfsClaim	statement_ids;
 	union
 	{
@@ -237,12 +242,13 @@ typedef struct PfsSession
 		uint64_t	stands;		/* all of these, see pfs_session_is */
 	};
 	uint32_t	role;			/* the present one: the host's, for statements that start */
-	uint32_t	wants;			/* PFS_GATE_* */
-	uint16_t	ring_mask;		/* of its slots */
+	uint16_t	ring_mask;		/* of the ring's slots, which are the first ones */
 	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
 	bool		times_cpu;		/* statements' processor time is taken */
 
-	PfsRowsHot	rows;
+	uint64_t	decided;		/* arena->changes for which these are right; 0 = for none */
+	uint64_t	rows_what;		/* of the rows of waits that are rows of tables, see pfs_wait_row_what */
+	uint32_t	wants;			/* PFS_GATE_* */
 	PfsTransaction transaction;
 	PfsWaitTotals waits;		/* of no statement yet: the next top-level one gets them */
 

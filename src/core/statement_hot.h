@@ -45,15 +45,15 @@ pfs_statement_next_id(PfsSession *session)
 }
 
 /*
- * plain: a statement id is at hand.  Top-level ones take those that were promised; an event's stays promised to the next that
+ * plain: a statement id is at hand.  promised: those that are promised are taken, by top-level ones; an event's stays promised to the next that
  * makes a row.
  */
 static inline PfsStatementNumbers
-pfs_statement_take_numbers(PfsSession *session, bool recorded, bool top, bool plain)
+pfs_statement_take_numbers(PfsSession *session, bool recorded, bool promised, bool plain)
 {
 	PfsStatementNumbers numbers = {0};
 
-	if (top && pfs_unlikely(session->promised))
+	if (pfs_unlikely(promised))
 	{
 		numbers.statement = session->promised_statement;
 		session->promised_statement = 0;
@@ -86,7 +86,7 @@ pfs_statement_has_id(const PfsSession *session)
 static inline PfsStatementRecord *
 pfs_statement_next_record(const PfsSession *session)
 {
-	return &session->ring[(pfs_load(&session->thread->ended) + 1) & session->ring_mask];
+	return &session->records[(pfs_load(&session->thread->ended) + 1) & session->ring_mask];
 }
 
 /* It is written where it will stay, if no other one begins. */
@@ -154,11 +154,12 @@ pfs_statement_take_waits(PfsSession *session, PfsStatement *statement)
 
 /*
  * plain: session->plain, if it begins in the plain way; then it is not silent, and its parent, if any, has a row.  0: the
- * caller adds what others have.  facts: the host's.  *at is its record.
+ * caller adds what others have.  promised: it is a top-level one, and session->promised.  facts: the host's.  *at is its record.
  */
 static inline __attribute__((always_inline)) PfsStatement *
 pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint64_t facts, bool silent,
-						 PfsStatement *parent, PfsTicks start, uint64_t plain, PfsStatementRecord **at)
+						 PfsStatement *parent, PfsTicks start, uint64_t plain, bool promised,
+						 PfsStatementRecord **at)
 {
 	PfsStatement *statement = pfs_statement_take(session, silent, parent == NULL, plain != 0);
 	PfsStatementRecord *record;
@@ -177,7 +178,7 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 	if (!plain || parent != NULL)
 		statement->parent = parent;
 	statement->since = start;
-	numbers = pfs_statement_take_numbers(session, recorded, parent == NULL, plain != 0);
+	numbers = pfs_statement_take_numbers(session, recorded, promised, plain != 0);
 	pfs_store(&record->event_id, numbers.event);	/* the first to be written: see pfs_journal_read_open */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	pfs_store(&record->epoch, pfs_epoch_of(plain ? plain : session->decided));

@@ -358,7 +358,7 @@ show_rows_inside(PfsSession *session, uint64_t what, uint64_t object, uint64_t r
 PFS_HOT __attribute__((noinline)) void
 pfs_wait_rows_show(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation, uint64_t rows)
 {
-	uint64_t	what = what_of_operation(session->rows.what, operation),
+	uint64_t	what = what_of_operation(session->rows_what, operation),
 				object = table_object(row, use);
 
 	if (!pfs_enter_recording(session))
@@ -379,6 +379,8 @@ remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 	PfsArena   *arena = session->arena;
 	PfsRowsHot *hot = &session->rows;
 	PfsObjectCell *found;
+	PfsWaitCell *by_name;
+	uint64_t	at;
 	uint64_t	changes = pfs_load_acquire(&arena->changes);
 
 	*cell = &pfs_no_cell;
@@ -390,13 +392,14 @@ remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 	found = pfs_table_cell(arena, session->thread, row, use);
 	if (found != NULL)
 		*cell = found;
-	hot->cell = pfs_wait_cell_of(session, number);
+	by_name = pfs_wait_cell_of(session, number);
 	pfs_seq_write_end(&session->thread->seq);
-	if (hot->cell != NULL && pfs_load_acquire(&arena->changes) == changes)
+	at = (uint64_t) ((char *) by_name - (char *) arena) / 8;
+	if (by_name != NULL && at <= UINT32_MAX && pfs_load_acquire(&arena->changes) == changes)
 	{
-		hot->reset = (uint32_t) (changes >> 32);
+		hot->cell = (uint32_t) at;
 		hot->shown = session->wait_rows.shown;
-		hot->what = what_of_rows(arena);
+		session->rows_what = what_of_rows(arena);
 		hot->changes = changes;
 	}
 	pfs_leave_recording(session);

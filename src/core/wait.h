@@ -163,6 +163,13 @@ pfs_wait_rows_known(const PfsSession *session)
 	return session->rows.changes == pfs_load_acquire(&session->arena->changes);
 }
 
+/* Where they count by the name of their event. */
+static inline struct PfsWaitCell *
+pfs_rows_cell(const PfsSession *session)
+{
+	return PFS_AT(session->arena, (uint64_t) session->rows.cell * 8, struct PfsWaitCell);
+}
+
 /*
  * If so, counts them the short way, without the row that rows.shown asks for: two additions, of which each is right
  * by itself, so that readers need no sequence.  False: it is not open, nothing was done.  (Row and use by address: no
@@ -172,10 +179,11 @@ static inline bool
 pfs_wait_rows_quickly(PfsSession *session, PfsObjectCell *cell, const uint32_t *row, const uint32_t *use,
 					  PfsTableOperation operation, uint64_t rows)
 {
-	if (pfs_unlikely(pfs_load(&cell->head.key) != *row) || pfs_unlikely(pfs_load(&cell->head.use) != *use) ||
+	/* the key is a row's number: no more than half of its word is compared, which takes no register more */
+	if (pfs_unlikely((uint32_t) pfs_load(&cell->head.key) != *row) || pfs_unlikely(pfs_load(&cell->head.use) != *use) ||
 		pfs_unlikely(pfs_load(&cell->head.epoch) != session->rows.reset))
 		return false;
-	pfs_add(&session->rows.cell->stat.count, rows);
+	pfs_add(&pfs_rows_cell(session)->stat.count, rows);
 	pfs_add(&cell->stat.table.operation[operation].count, rows);
 	return true;
 }

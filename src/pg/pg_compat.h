@@ -48,7 +48,9 @@ pfs_pg_process_number(void)
 /* 16: counters of a table or index lost their prefix. */
 #if PG_VERSION_NUM >= 160000
 #define PFS_PG_COUNTER_MEMBER(name) counts.name
+#define PFS_PG_COUNTED(status) ((status)->id)
 #else
+#define PFS_PG_COUNTED(status) ((status)->t_id)
 #define PFS_PG_COUNTER_MEMBER(name) t_counts.t_##name
 #endif
 #define PFS_PG_COUNTER(status, name) ((status)->PFS_PG_COUNTER_MEMBER(name))

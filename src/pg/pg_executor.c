@@ -374,9 +374,9 @@ start_nested(QueryDesc *queryDesc, int eflags)
 		end_unattached(statement);
 }
 
-/* Back from ExecutorStart, the first statement, which has begun in the plain way, is the client's. */
+/* Back from ExecutorStart, the first statement, which has begun in the plain way, is the client's.  unnamed: so is its portal. */
 static pg_attribute_always_inline void
-started_first(QueryDesc *queryDesc)
+started_first(QueryDesc *queryDesc, bool unnamed)
 {
 	PfsStatement *first = &pfs_session.statement[0];
 
@@ -389,7 +389,8 @@ started_first(QueryDesc *queryDesc)
 	}
 	first->host_in_call = false;
 	pfs_session.running = NULL;
-	if (!has_plan(queryDesc, queryDesc->plannedstmt) || !may_be_untied(queryDesc->plannedstmt))
+	if (!has_plan(queryDesc, queryDesc->plannedstmt) ||
+		!(unnamed ? pfs_likely(pfs_pg_untied.relations.estate == NULL) : may_be_untied(queryDesc->plannedstmt)))
 	{
 		attach(queryDesc, queryDesc->plannedstmt, first);
 		return;
@@ -401,17 +402,33 @@ started_first(QueryDesc *queryDesc)
 		pfs_pg_plan_start(&pfs_pg_untied);
 }
 
+/* Its statement has a number already, or it is no unnamed portal that executes it. */
+static PFS_HOT pg_noinline void
+start_first(QueryDesc *queryDesc, int eflags)
+{
+	if (pfs_unlikely(!pfs_pg_begin_plain(queryDesc)))
+		start_any(queryDesc, eflags);
+	else
+	{
+		pfs_pg_entry.ExecutorStart(queryDesc, eflags);
+		started_first(queryDesc, false);
+	}
+}
+
+/* The server has just looked at the portal, of which nothing that is asked here changes before it is back. */
 static PFS_HOT void
 pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 {
 	if (pfs_unlikely(pfs_session.running != NULL))
 		start_nested(queryDesc, eflags);
-	else if (pfs_unlikely(!pfs_pg_begin_plain(queryDesc->plannedstmt)))
+	else if (pfs_unlikely(pfs_session.promised) || !pfs_pg_query_is_unnamed(queryDesc->plannedstmt))
+		start_first(queryDesc, eflags);
+	else if (pfs_unlikely(!pfs_pg_begin_plain_frequent(queryDesc)))
 		start_any(queryDesc, eflags);
 	else
 	{
 		pfs_pg_entry.ExecutorStart(queryDesc, eflags);
-		started_first(queryDesc);
+		started_first(queryDesc, true);
 	}
 }
 
@@ -558,12 +575,14 @@ run_any(PFS_EXECUTOR_RUN_PARAMETERS)
 	}
 }
 
-/* As enter_call, of the untied query's statement, while no other is on stage: none has called it, as when it began. */
+/*
+ * As enter_call, of the untied query's statement, while no other is on stage: none has called it, as when it began.  Its level is
+ * that at which it began, unless the caller notes it.
+ */
 static pg_attribute_always_inline void
 enter_untied(PfsStatement *statement, ErrorContextCallback *guard)
 {
 	pfs_pg_error_guard(guard);
-	statement->host_enter_level = pfs_pg_nest_level;
 	statement->host_in_call = true;
 	pfs_session.running = statement;
 }
@@ -798,6 +817,7 @@ finish(QueryDesc *queryDesc)
 		finish_any(queryDesc);
 		return;
 	}
+	statement->host_enter_level = pfs_pg_nest_level;
 	enter_untied(statement, &guard);
 	pfs_pg_entry.ExecutorFinish(queryDesc);
 	(void) leave_call(query, statement, &guard, true);

@@ -386,14 +386,12 @@ watch_sorts(PlanState *node, void *query)
 	return planstate_tree_walker(node, watch_sorts, query);
 }
 
-static uint64
-rows_sorted(const PfsPgQuery *query)
+static pg_noinline uint64
+rows_counted(const PfsPgNodeCounter *sorts)
 {
 	uint64		rows = 0;
 
-	if (query->sorts == &what_is_read)
-		return pfs_record_counter(query->relations.statement->record, PFS_COUNTER_ROWS_EXAMINED);
-	for (const PfsPgNodeCounter *input = query->sorts; input != NULL; input = input->next)
+	for (const PfsPgNodeCounter *input = sorts; input != NULL; input = input->next)
 	{
 		uint64		loops = (uint64) input->own.nloops + (input->own.running ? 1 : 0);
 
@@ -401,6 +399,13 @@ rows_sorted(const PfsPgQuery *query)
 			(uint64) (input->counted->ntuples + input->counted->tuplecount);
 	}
 	return rows;
+}
+
+static inline uint64
+rows_sorted(const PfsPgQuery *query)
+{
+	return pfs_likely(query->sorts == &what_is_read)
+		? pfs_record_counter(query->relations.statement->record, PFS_COUNTER_ROWS_EXAMINED) : rows_counted(query->sorts);
 }
 
 /* --- spills --- */
@@ -524,21 +529,27 @@ pfs_pg_plan_start(PfsPgQuery *query)
 		watch_sorts(query->relations.plan, query);
 }
 
+static PFS_COLD void
+note_spills(const PfsPgQuery *query, PfsStatement *statement)
+{
+	Spills		spills = {0};
+
+	count_spills(query->relations.plan, &spills);
+	pfs_statement_set(statement, PFS_COUNTER_CREATED_TMP_DISK_TABLES, spills.nodes);
+	pfs_statement_set(statement, PFS_COUNTER_SORT_MERGE_PASSES, spills.merges);
+	pfs_pg_usage_end(statement);
+}
+
 pg_noinline void
 pfs_pg_plan_end_unusual(PfsPgQuery *query)
 {
 	PfsStatement *statement = query->relations.statement;
-	Spills		spills = {0};
 
 	/* it was not run, so the answer is another's: its portal may have gone, unseen */
 	if (query == &pfs_pg_untied && query->relations.nothing == 0)
 		return;
 	if (statement->host_watches && query->sorts != NULL)
 		pfs_statement_set(statement, PFS_COUNTER_SORT_ROWS, rows_sorted(query));
-	if ((uint64) pgBufferUsage.temp_blks_written == statement->host_base)
-		return;
-	count_spills(query->relations.plan, &spills);
-	pfs_statement_set(statement, PFS_COUNTER_CREATED_TMP_DISK_TABLES, spills.nodes);
-	pfs_statement_set(statement, PFS_COUNTER_SORT_MERGE_PASSES, spills.merges);
-	pfs_pg_usage_end(statement);
+	if (pfs_unlikely(pfs_pg_has_spilled(statement)))
+		note_spills(query, statement);
 }

@@ -11,7 +11,6 @@
 #include "utils/memutils.h"
 
 PfsPgQuery	pfs_pg_untied __attribute__((aligned(64)));
-PFS_HOT_DATA EState *pfs_pg_undisturbed = NULL;
 
 /* So many need no memory of the query's; those that are free, by "next". */
 #define OWN_QUERIES 16

@@ -65,6 +65,7 @@ extern PfsPgQuery pfs_pg_untied;
  *	- another one comes on stage: pfs_pg_enter, or (nested, in the plain way) pfs_pg_query_attach; a query runs in the general
  *	  way: run_any;
  *	- calls are put on that list or taken off, but in the short way: calls.c;
+ *	- a subtransaction begins or ends: so it runs at the level at which it began;
  *	- an error is raised, or a nested call looks at the relations: pfs_relations_spell_out.
  *
  * When the untied one has run to its end, and we have let it go, these marks stand there for its statement, the client's first and

@@ -349,7 +349,8 @@ pfs_pg_begin_query(const QueryDesc *desc)
 /* What begins in the plain way. */
 typedef enum Plain
 {
-	PLAIN_QUERY,				/* of the client */
+	PLAIN_FREQUENT,				/* of the client, and no number is promised */
+	PLAIN_QUERY,				/* the same, whatever is promised */
 	PLAIN_COMMAND,				/* the same, not a query */
 	PLAIN_NESTED
 } Plain;
@@ -375,7 +376,7 @@ begun_plain_otherwise(PfsStatement *statement, Plain kind)
 	pfs_statement_take_waits(session, statement);
 	if (session->transaction.open)
 		return;
-	if (kind == PLAIN_QUERY)
+	if (kind != PLAIN_COMMAND)
 		pfs_pg_transaction_begin_plain(session, statement);
 	else
 		pfs_pg_transaction_begin(statement->since);	/* an aborted one is not begun again */
@@ -388,12 +389,13 @@ begun_plain(PfsSession *session, PfsStatement *statement, Plain kind)
 	if (pfs_unlikely(session->times_cpu) || (kind != PLAIN_NESTED && pfs_unlikely(session->waits.used > 0)) ||
 		(kind == PLAIN_COMMAND && !session->transaction.open))
 		begun_plain_otherwise(statement, kind);
-	else if (kind == PLAIN_QUERY && !session->transaction.open)
+	else if (kind < PLAIN_COMMAND && !session->transaction.open)
 		pfs_pg_transaction_begin_plain(session, statement);
 }
 
+/* desc: of a query, whose plan is taken from there after all calls, so that no register is kept for it. */
 static pg_attribute_always_inline PfsStatement *
-begin_plain(const PlannedStmt *plan, Plain kind)
+begin_plain(const QueryDesc *desc, const PlannedStmt *plan, Plain kind)
 {
 	const bool	nested = kind == PLAIN_NESTED;
 	PfsSession *session;
@@ -414,7 +416,7 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 		pfs_statement_make_way(&pfs_session);
 	}
 	session = pfs_pg_session();
-	template = pfs_pg_template_find(plan);
+	template = pfs_pg_template_find(desc != NULL ? desc->plannedstmt : plan);
 	pfs_keep(template);
 	plain = session->plain;
 	if (pfs_unlikely(!pfs_statement_may_begin_plain(session, plain, nested) || template->key != session->key))
@@ -425,7 +427,8 @@ begin_plain(const PlannedStmt *plan, Plain kind)
 	if (pfs_unlikely(nested ? !parent->recorded || parent->host_flags != 0 || !session->transaction.open || planned_nested != 0
 					 : start == 0))
 		return NULL;
-	statement = pfs_statement_begin_here(session, &template->shared, template->facts, false, parent, start, plain, &record);
+	statement = pfs_statement_begin_here(session, &template->shared, template->facts, false, parent, start, plain,
+										 kind != PLAIN_FREQUENT && !nested && session->promised, &record);
 	if (nested)
 	{
 		statement->host_caller = parent;
@@ -453,21 +456,28 @@ begin_plain(const PlannedStmt *plan, Plain kind)
  * caller, into which it is compiled.
  */
 PFS_HOT PfsStatement *
-pfs_pg_begin_plain(const PlannedStmt *plan)
+pfs_pg_begin_plain(const QueryDesc *desc)
 {
-	return begin_plain(plan, PLAIN_QUERY);
+	return begin_plain(desc, NULL, PLAIN_QUERY);
+}
+
+/* The same where the caller has seen that nothing is promised. */
+PFS_HOT PfsStatement *
+pfs_pg_begin_plain_frequent(const QueryDesc *desc)
+{
+	return begin_plain(desc, NULL, PLAIN_FREQUENT);
 }
 
 PFS_HOT PfsStatement *
 pfs_pg_begin_plain_command(const PlannedStmt *plan)
 {
-	return begin_plain(plan, PLAIN_COMMAND);
+	return begin_plain(NULL, plan, PLAIN_COMMAND);
 }
 
 PFS_HOT PfsStatement *
 pfs_pg_begin_plain_nested(const PlannedStmt *plan)
 {
-	return begin_plain(plan, PLAIN_NESTED);
+	return begin_plain(NULL, plan, PLAIN_NESTED);
 }
 
 PFS_HOT PfsStatement *
@@ -483,7 +493,7 @@ pfs_pg_begin_plain_planning(const PfsPgSource *source, const PfsTemplate *templa
 	if (pfs_unlikely(!pfs_statement_may_begin_plain(session, plain, false) || start == 0 || source->location < 0))
 		return NULL;
 	pfs_assume(plain != 0);
-	statement = pfs_statement_begin_here(session, template, 0, false, NULL, start, plain, &record);
+	statement = pfs_statement_begin_here(session, template, 0, false, NULL, start, plain, session->promised, &record);
 	session->top = statement;
 	statement->host_in_call = true;
 	statement->host_state = PFS_PG_ANALYSED;

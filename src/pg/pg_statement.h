@@ -70,7 +70,8 @@ extern PfsStatement *pfs_pg_begin_query(const QueryDesc *desc);
 extern PfsStatement *pfs_pg_begin(PfsPgSource *source);
 
 /* The same in the plain way, entered already; NULL: it is not to be had. */
-extern PfsStatement *pfs_pg_begin_plain(const PlannedStmt *plan);
+extern PfsStatement *pfs_pg_begin_plain(const QueryDesc *desc);
+extern PfsStatement *pfs_pg_begin_plain_frequent(const QueryDesc *desc);
 extern PfsStatement *pfs_pg_begin_plain_command(const PlannedStmt *plan);
 extern PfsStatement *pfs_pg_begin_plain_nested(const PlannedStmt *plan);
 

@@ -19,9 +19,9 @@
 /* Who begins in the plain way looks at the first line. */
 typedef struct PfsPgTemplate
 {
-	PFS_ALIGNED const PlannedStmt *plan;	/* NULL = free */
+	PFS_ALIGNED PfsTemplate shared;	/* counters that are used are the shape's */
+	const PlannedStmt *plan;	/* NULL = free */
 	uint64		key;			/* the session's for which its statements may begin in the plain way */
-	PfsTemplate shared;			/* counters that are used are the shape's */
 	uint32		text;			/* where it was written last, as records tell it */
 	uint32		text_length;	/* as much as is kept; 0 = to be asked each time */
 	uint64		facts;			/* of a statement that begins in the plain way */

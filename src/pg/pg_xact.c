@@ -232,6 +232,7 @@ pfs_subxact_callback(SubXactEvent event, SubTransactionId mySubid, SubTransactio
 {
 	int			level = GetCurrentTransactionNestLevel();
 
+	pfs_pg_undisturbed = NULL;
 	pfs_pg_nest_level = event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB ? level - 1 : level;
 	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
 		return;

@@ -46,7 +46,8 @@ begin(Side *side, bool plain, PfsTicks start)
 	PfsStatementRecord *record;
 
 	plain = plain && pfs_statement_may_begin_plain(session, session->plain, false);
-	statement = plain ? pfs_statement_begin_here(session, &side->template, 0, false, NULL, start, session->plain, &record)
+	statement = plain ? pfs_statement_begin_here(session, &side->template, 0, false, NULL, start, session->plain,
+												 session->promised, &record)
 					  : pfs_statement_begin(session, &side->template, false, NULL, start);
 	pfs_statement_text_refer(session, statement, "select ?", 8, &side->text);
 	pfs_statement_set(statement, PFS_COUNTER_ROWS_SENT, start % 3);
@@ -223,7 +224,7 @@ test_nested(void)
 			{
 				pfs_statement_make_way(side[s].session);
 				inner = pfs_statement_begin_here(side[s].session, &side[s].template, 0, false, outer, start + 10,
-												 side[s].session->plain, &record);
+												 side[s].session->plain, false, &record);
 			}
 			else
 				inner = pfs_statement_begin(side[s].session, &side[s].template, false, outer, start + 10);

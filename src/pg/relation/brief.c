@@ -105,8 +105,8 @@ pfs_brief_begin_read(PfsRelations *relations, const PfsStatement *statement)
 		return false;
 	table = ((const ScanState *) pfs_brief_leaf(relations, statement->host_hops))->ss_currentRelation;
 	status = table->pgstat_info;
-	known = pfs_brief_ready(pfs_session.arena, table);
-	if (pfs_unlikely(known == NULL) || pfs_unlikely(status == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
+	known = pfs_brief_ready(pfs_session.arena, status);
+	if (pfs_unlikely(known == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
 		return false;
 	known->epoch = ++pfs_known_epoch;
 	pfs_brief_note_table(&relations->own[PFS_BRIEF_SCANNED], table, status, known);

@@ -30,13 +30,21 @@ typedef enum PfsBrief
 
 /* --- a call begins --- */
 
-/* The entry of a relation that is recorded, and was looked up before; else NULL. */
+/*
+ * The entry of a relation that is recorded, and was looked up before; else NULL.  The relation's oid is taken from where its
+ * rows are counted, which is near, as it itself is not.
+ */
 static pg_attribute_always_inline PfsKnown *
-pfs_brief_ready(const PfsArena *arena, Relation relation)
+pfs_brief_ready(const PfsArena *arena, const PgStat_TableStatus *status)
 {
-	PfsKnown   *known = pfs_known_place(RelationGetRelid(relation));
+	PfsKnown   *known;
+	Oid			oid;
 
-	return pfs_likely(known->oid == RelationGetRelid(relation)) && pfs_likely(known->watched) &&
+	if (pfs_unlikely(status == NULL))
+		return NULL;
+	oid = PFS_PG_COUNTED(status);
+	known = pfs_known_place(oid);
+	return pfs_likely(known->oid == oid) && pfs_likely(known->watched) &&
 		pfs_likely(known->rules == pfs_load(&arena->objects_changed)) ? known : NULL;
 }
 
@@ -131,8 +139,8 @@ pfs_brief_begin_scan(PfsRelations *relations, const PfsStatement *statement)
 		return false;
 	index = pfs_brief_index(relations, statement->host_hops);
 	status = index->pgstat_info;
-	known = pfs_brief_ready(arena, index);
-	if (pfs_unlikely(known == NULL) || pfs_unlikely(status == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
+	known = pfs_brief_ready(arena, status);
+	if (pfs_unlikely(known == NULL) || pfs_unlikely(!pfs_brief_untimed(known)))
 		return false;
 	pfs_known_epoch++;
 	pfs_brief_note_scan(relations, index, status, known);
@@ -157,8 +165,8 @@ pfs_brief_begin_change(PfsRelations *relations, const PfsStatement *statement)
 		return false;
 	table = ((const ModifyTableState *) relations->plan)->resultRelInfo->ri_RelationDesc;
 	status = table->pgstat_info;
-	scanned = changed = pfs_brief_ready(arena, table);
-	if (pfs_unlikely(changed == NULL) || pfs_unlikely(status == NULL) ||
+	scanned = changed = pfs_brief_ready(arena, status);
+	if (pfs_unlikely(changed == NULL) ||
 		(pfs_unlikely(!changed->excludes_nothing) && brief != PFS_BRIEF_DELETE &&
 		 !pfs_brief_excludes_nothing(table, changed)))
 		return false;
@@ -167,8 +175,8 @@ pfs_brief_begin_change(PfsRelations *relations, const PfsStatement *statement)
 	{
 		index = pfs_brief_index(relations, hops);
 		status = index->pgstat_info;
-		scanned = pfs_brief_ready(arena, index);
-		if (pfs_unlikely(scanned == NULL) || pfs_unlikely(status == NULL))
+		scanned = pfs_brief_ready(arena, status);
+		if (pfs_unlikely(scanned == NULL))
 			return false;
 	}
 	if (pfs_unlikely(!pfs_brief_untimed(scanned)))

@@ -12,6 +12,7 @@
 #include "pg/relation/brief.h"
 
 PFS_HOT_DATA PFS_ALIGNED PfsRelations *pfs_relations_running = NULL;	/* what follows in this line is looked at with it */
+PFS_HOT_DATA EState *pfs_pg_undisturbed = NULL;
 
 /* Memory of calls is given back only after pfs_relations_left, so what is in the list can be read. */
 static inline void
