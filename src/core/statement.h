@@ -38,8 +38,8 @@ typedef struct PfsWaitTotals
 
 typedef struct PfsStatement
 {
-	PFS_ALIGNED PfsStatementRecord *record; /* in the journal, or own_record when the stack is full */
-	struct PfsStatement *parent;	/* statement that was running when this one started */
+	PFS_ALIGNED struct PfsStatement *parent;	/* statement that was running when this one started */
+	struct PfsStatement *host_caller;	/* host_ is the host's, otherwise ignored here */
 	struct PfsStatement *older; /* of the open ones; of the free ones: the next */
 	struct PfsStatement *newer;
 	PfsTicks	since;			/* it runs since then; 0 = it does not: a suspended cursor */
@@ -52,11 +52,13 @@ typedef struct PfsStatement
 	uint8_t		spare;
 	uint64_t	plain;			/* arena->changes for which it may end in the plain way, see statement_hot.h; 0 = not */
 
-	/* from here on begin sets all to nothing; host_ is the host's, otherwise ignored here */
+	/* a query that has run touches this line only */
+	PfsStatementRecord *record; /* in the journal, or own_record when the stack is full */
+
+	/* from here on begin sets all to nothing */
 	PfsTicks	spent;			/* ticks it ran before */
 	PfsTicks	paused_at;
 	void	   *host_query;		/* the query it executes */
-	struct PfsStatement *host_caller;
 	uint64_t	host_rows;
 	union
 	{
@@ -85,7 +87,7 @@ typedef struct PfsStatement
 	PfsStatementRecord own_record;
 } PfsStatement;
 
-_Static_assert(offsetof(PfsStatement, spent) == PFS_CACHE_LINE &&
+_Static_assert(offsetof(PfsStatement, record) == PFS_CACHE_LINE &&
 			   offsetof(PfsStatement, waits) + offsetof(PfsWaitTotals, wait) == 2 * PFS_CACHE_LINE, "two lines by most");
 
 typedef struct PfsTransaction

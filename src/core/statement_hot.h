@@ -172,6 +172,8 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 	*at = record = statement->record;
 	memset(&statement->spent, 0, offsetof(PfsStatement, facts) - offsetof(PfsStatement, spent));
 	statement->facts = facts;
+	if (!plain || parent == NULL)
+		statement->host_caller = NULL;
 	recorded = plain || (session->shows && statement->place >= 0 && !silent);
 	memcpy(&statement->in_use, (const uint8_t[]) {true, recorded, silent, 0}, 4);
 	statement->plain = plain;

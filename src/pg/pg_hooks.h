@@ -92,7 +92,7 @@ extern void pfs_pg_executor_in(void);
 
 /*
  * By far the most queries, those of the client that begin and run in the plain way, leave nothing to ExecutorFinish and
- * ExecutorEnd: we let go of one that changes a table when it has run, of one that reads when the client is told that it is
+ * ExecutorEnd: we let go of it when it has run, or, if not all its rows were asked for, when the client is told that it is
  * complete.  So from the begin of such a query on the server does without these hooks, if nobody stands above them.
  * Whatever else is executed, is answered, or happens to the query brings them back.
  */

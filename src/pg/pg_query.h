@@ -10,8 +10,8 @@
  * Nothing is tied to the memory of the most frequent one by far (pfs_pg_untied): the client's, which the unnamed portal
  * executes.  Its EState's address is only compared.  There is one such portal, and a new one takes the place of the one
  * before: so no second query of this kind can live.  What ends it is
- *	- the end of its run, if it changes a table, or the answer that it is complete, if the end itself is not seen
- *	  (pfs_pg_endings_in);
+ *	- where the end itself is not seen (pfs_pg_endings_in): the end of its run, or, if not all its rows were asked for, the
+ *	  answer that it is complete;
  *	- ExecutorEnd; or, if that never comes,
  *	- the abort of the subtransaction in which it began, or the end of the transaction, which no unnamed portal outlives;
  *	- at the latest a new query that begins in such a portal, or where it was.
