@@ -274,8 +274,17 @@ claim_positions(PfsClaim *claim, PfsLongRing *ring, uint32_t size, uint64_t want
 	return pfs_min(claim->end, claim->next + size - claim->next % size);
 }
 
+/* Those before that have been written over, or will be soon. */
+static inline uint64_t
+oldest_text(const PfsArena *arena)
+{
+	uint64_t	next = pfs_load(&arena->statements_text_ring.next);
+
+	return next - pfs_min(next, arena->text_ring_bytes / 4);
+}
+
 static inline __attribute__((always_inline)) void
-put_statement(const StatementRows *rows, const PfsStatementRecord *record, PfsLongStatement *row, uint64_t position)
+put_statement(StatementRows *rows, const PfsStatementRecord *record, PfsLongStatement *row, uint64_t position)
 {
 	PfsStatementEvent *event = &row->event;
 	PfsLongText *known = &rows->claims->known[record->digest % PFS_LENGTH(rows->claims->known)];
@@ -298,17 +307,19 @@ put_statement(const StatementRows *rows, const PfsStatementRecord *record, PfsLo
 		pfs_store(&event->check_sum, known->check_sum);
 	}
 	else
+	{
 		put_new_texts(rows->arena, rows->thread, rows->claims, record, known, from, event);
+		rows->text_oldest = oldest_text(rows->arena);	/* a small ring may have come round in this batch */
+	}
 	pfs_store_release(&row->stamp, 2 * position + 2);
 }
 
 PFS_HOT __attribute__((noinline)) void
 pfs_history_statements(PfsArena *arena, PfsThread *thread, PfsLongClaims *claims, uint64_t first, uint64_t last)
 {
-	uint64_t	text_ring_next = pfs_load(&arena->statements_text_ring.next);
 	StatementRows rows = {.arena = arena,.thread = thread,.claims = claims,
 		.thread_id = pfs_load(&thread->thread_id),.text_next = pfs_load(&thread->text_next),
-		.text_oldest = text_ring_next - pfs_min(text_ring_next, arena->text_ring_bytes / 4),
+		.text_oldest = oldest_text(arena),
 		.user = pfs_load(&thread->user),.encoding = (uint8_t) pfs_load(&thread->encoding)};
 	uint32_t	size = arena->sizes.statements_history_long;
 	PfsLongStatement *row = NULL;

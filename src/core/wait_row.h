@@ -88,20 +88,33 @@ pfs_wait_row_what_in(uint64_t what, uint64_t nesting_type)
 	return what + nesting_type * (PfsWaitRecord) {.kinds = 1}.what;
 }
 
-/* Gives the number of a wait that begins, which is its row's. */
+/*
+ * Begins to write the row of a wait.  Its number, the result, is stored with release when all else of it stands there: in
+ * between readers leave the row out, which may be the one that is shown.
+ */
 static inline __attribute__((always_inline)) uint64_t
-pfs_wait_row_start(PfsThread *thread, PfsWaitRecord *record, uint64_t what, uint64_t object, PfsWaitNesting nesting,
+pfs_wait_row_write(PfsThread *thread, PfsWaitRecord *record, uint64_t what, uint64_t object, PfsWaitNesting nesting,
 				   PfsTicks start)
 {
 	uint64_t	id = pfs_next_number(&thread->event_id);
 
 	pfs_store(&record->event_id, 0);
 	__atomic_thread_fence(__ATOMIC_RELEASE);	/* pairs with the reader's second look */
-	pfs_store(&record->end_event_id, 0);
 	pfs_store(&record->nesting_event_id, nesting.event_id);
 	pfs_store(&record->start, start);
 	pfs_store(&record->object, object);
 	pfs_store(&record->what, pfs_wait_row_what_in(what, nesting.type));
+	return id;
+}
+
+/* Gives the number of a wait that begins, which is its row's. */
+static inline __attribute__((always_inline)) uint64_t
+pfs_wait_row_start(PfsThread *thread, PfsWaitRecord *record, uint64_t what, uint64_t object, PfsWaitNesting nesting,
+				   PfsTicks start)
+{
+	uint64_t	id = pfs_wait_row_write(thread, record, what, object, nesting, start);
+
+	pfs_store(&record->end_event_id, 0);
 	pfs_store_release(&record->event_id, id);
 	return id;
 }
@@ -212,11 +225,12 @@ pfs_wait_row_whole_alone(PfsSession *session, uint64_t what, uint64_t object, Pf
 	const PfsWaitRows *rows = &session->wait_rows;
 	uint32_t	head = rows->head;
 	PfsWaitRecord *record = &rows->slots[head].record;
+	uint64_t	id = pfs_wait_row_write(thread, record, what, object, pfs_wait_row_nesting(session), start);
 
-	pfs_store(&record->end_event_id,
-			  pfs_wait_row_start(thread, record, what, object, pfs_wait_row_nesting(session), start));
+	pfs_store(&record->end_event_id, id);
 	pfs_store(&record->end, end);
 	pfs_store(&record->bytes, bytes);
+	pfs_store_release(&record->event_id, id);
 	pfs_store(&thread->wait_shown, head);
 	pfs_wait_row_keep(session, thread, record);
 }

@@ -99,13 +99,16 @@ pfs_pg_query_pass(const QueryDesc *desc)
 		pfs_pg_untied_forget();
 }
 
-/* Is it the unnamed portal that executes this plan, for the client? */
+/*
+ * Is it the unnamed portal that executes this plan, for the client?  (A procedure's ROLLBACK takes its statements from the portal
+ * that executes CALL.)
+ */
 static inline bool
 pfs_pg_query_is_unnamed(const PlannedStmt *plan)
 {
 	Portal		portal = *pfs_pg_server.portal;
 
-	return pfs_likely(portal != NULL && portal->name[0] == '\0' && linitial(portal->stmts) == plan);
+	return pfs_likely(portal != NULL && portal->name[0] == '\0' && portal->stmts != NIL && linitial(portal->stmts) == plan);
 }
 
 /* Then nothing has to be tied to it. */

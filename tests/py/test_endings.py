@@ -326,3 +326,20 @@ def test_a_library_that_is_loaded_in_between(server: Any, observer: Any) -> None
                     check(run(w, sql), sql, nested)
                     assert len([m for m in seen if "Query Text: " in m]) == 2, seen
             assert len(w.current()) == 1
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_procedure_that_rolls_back(new_cluster: Any, seen: bool) -> None:
+    """Its ROLLBACK takes the list of statements from the unnamed portal that executes CALL; queries come after it."""
+    server = new_cluster(performance_schema__events_statements_history_size=200)
+    server.psql(
+        SETUP + "CREATE PROCEDURE back() LANGUAGE plpgsql AS $$ BEGIN FOR i IN 1..3 LOOP "
+        "UPDATE t SET b = b WHERE a = i; ROLLBACK; PERFORM b FROM t WHERE a = i; END LOOP; END $$"
+    )
+    with server.connect() as observer, Speaker(server, observer) as raw:
+        for _ in range(3):
+            raw.extended("CALL back()")
+        observer.execute("SELECT performance_schema.set_thread(%s, %s, true)", (raw.thread_id, seen))
+        for _ in range(3):
+            assert raw.extended("CALL back()")[-2:] == "CZ"
+        assert losses(observer) == {}

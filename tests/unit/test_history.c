@@ -186,6 +186,46 @@ test_overwritten_texts(void)
 	fixture_free(arena);
 }
 
+/* Long texts of one batch fill the ring: one that was there before them, and is needed behind them, is written again. */
+static void
+test_overwritten_in_batch(void)
+{
+	PfsSizes sizes = fixture_sizes();
+	PfsArena *arena;
+	PfsSession *session;
+	uint64_t shared = 0;
+	Rows *rows;
+
+	sizes.statements_history_long = 100;
+	sizes.sql_text_length = 2000;
+	arena = fixture_arena(&sizes);
+	session = fixture_attach(arena, 0, "ada", "h1");
+	pfs_set_consumer(arena, PFS_CONSUMER_STATEMENTS_HISTORY_LONG, true);
+	for (uint64_t i = 1; i <= PFS_UNSUMMED; i++)
+	{
+		bool is_long = i >= 4 && i <= 12;
+		PfsStatement *statement = fixture_open(session, 0, is_long ? 1 : 2, "");
+		char text[1400]; /* two in a block */
+		int n = snprintf(text, sizeof(text), "%s:", is_long ? "" : "shared");
+
+		if (is_long)
+		{
+			n = snprintf(text, sizeof(text), "%" PRIu64 ":", i);
+			memset(text + n, 'x', sizeof(text) - (size_t) n);
+			pfs_statement_text_set(session, statement, FIXTURE_ROLE, text, sizeof(text));
+		}
+		else
+			pfs_statement_text_refer(session, statement, text, (size_t) n, &shared);
+		pfs_statement_close(session, statement, FIXTURE_START + i);
+	}
+	rows = rows_of(arena, LONG);
+	is_u64((uint64_t) rows->count, PFS_UNSUMMED, "all events are there");
+	ok(row_text(rows, rows_find(rows, "timer_wait", "32"), "sql_text") != NULL, "the newest has its text");
+	rows_free(rows);
+	fixture_detach(session);
+	fixture_free(arena);
+}
+
 /* A session that stopped between its claim and its text writes over the text of another. */
 static void
 test_corrupted_text(void)
@@ -614,6 +654,7 @@ main(void)
 	test_long_ring(256);
 	test_sleeper();
 	test_overwritten_texts();
+	test_overwritten_in_batch();
 	test_corrupted_text();
 	test_stopped_writer();
 	test_threads(16);
