@@ -49,7 +49,7 @@ pfs_statement_next_id(PfsSession *session)
  * makes a row.
  */
 static inline PfsStatementNumbers
-pfs_statement_take_numbers(PfsSession *session, bool recorded, bool promised, bool plain)
+pfs_statement_take_numbers(PfsSession *session, PfsThread *thread, bool recorded, bool promised, bool plain)
 {
 	PfsStatementNumbers numbers = {0};
 
@@ -65,7 +65,7 @@ pfs_statement_take_numbers(PfsSession *session, bool recorded, bool promised, bo
 		session->promised = session->promised_event != 0;
 	}
 	if (numbers.event == 0 && pfs_likely(recorded))
-		numbers.event = pfs_next_number(&session->thread->event_id);
+		numbers.event = pfs_next_number(&thread->event_id);
 	if (numbers.statement == 0)
 	{
 		numbers.statement = plain ? session->statement_ids.next : pfs_statement_next_id(session);
@@ -90,11 +90,14 @@ pfs_statement_next_record(const PfsSession *session)
 }
 
 /* It is written where it will stay, if no other one begins. */
-static inline void
+static inline PfsStatementRecord *
 pfs_statement_enter_ring(PfsSession *session, PfsStatement *statement)
 {
-	statement->record = pfs_statement_next_record(session);
+	PfsStatementRecord *record = pfs_statement_next_record(session);
+
+	statement->record = record;
 	session->in_ring = statement;
+	return record;
 }
 
 /* Another one begins: the ring's slot is free for it. */
@@ -107,7 +110,7 @@ pfs_statement_make_way(PfsSession *session)
 
 /* Adds it to the list of those that are open; NULL: too many.  plain: one is free, and nothing is in its way; the first stands alone. */
 static inline __attribute__((always_inline)) PfsStatement *
-pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain)
+pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain, PfsStatementRecord **at)
 {
 	PfsStatement *newest = first && plain ? NULL : session->newest;
 	PfsStatement *statement;
@@ -124,8 +127,7 @@ pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain)
 	if (!plain && pfs_unlikely(statement == NULL))
 		return NULL;
 	pfs_keep(statement);
-	if (plain || statement->place >= 0)
-		pfs_statement_enter_ring(session, statement);
+	*at = plain || statement->place >= 0 ? pfs_statement_enter_ring(session, statement) : statement->record;
 	session->newest = statement;
 	if (first && plain)
 		return statement;
@@ -161,15 +163,15 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 						 PfsStatement *parent, PfsTicks start, uint64_t plain, bool promised,
 						 PfsStatementRecord **at)
 {
-	PfsStatement *statement = pfs_statement_take(session, silent, parent == NULL, plain != 0);
+	PfsThread  *thread = session->thread;
 	PfsStatementRecord *record;
+	PfsStatement *statement = pfs_statement_take(session, silent, parent == NULL, plain != 0, &record);
 	PfsStatementNumbers numbers;
 	bool		recorded;
-	uint64_t	outer = session->transaction.event_id;
 
 	if (!plain && pfs_unlikely(statement == NULL))
 		return NULL;
-	*at = record = statement->record;
+	*at = record;
 	memset(&statement->spent, 0, offsetof(PfsStatement, facts) - offsetof(PfsStatement, spent));
 	statement->facts = facts;
 	if (!plain || parent == NULL)
@@ -180,7 +182,7 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 	if (!plain || parent != NULL)
 		statement->parent = parent;
 	statement->since = start;
-	numbers = pfs_statement_take_numbers(session, recorded, promised, plain != 0);
+	numbers = pfs_statement_take_numbers(session, thread, recorded, promised, plain != 0);
 	pfs_store(&record->event_id, numbers.event);	/* the first to be written: see pfs_journal_read_open */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	pfs_store(&record->epoch, pfs_epoch_of(plain ? plain : session->decided));
@@ -191,6 +193,8 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 		pfs_store(&record->text_length, 0);
 	else
 	{
+		uint64_t	outer = session->transaction.event_id;
+
 		/* in the transaction, unless that began before the parent */
 		if (parent != NULL)
 		{

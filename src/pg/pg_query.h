@@ -116,12 +116,13 @@ static pg_attribute_always_inline PfsPgQuery *
 pfs_pg_query_leave_untied(const QueryDesc *desc, PfsStatement *statement)
 {
 	PfsPgQuery *query = &pfs_pg_untied;
+	EState	   *estate = desc->estate;
 
 	if (pfs_unlikely(query->relations.estate != NULL))
 		pfs_pg_untied_forget();
-	pfs_relations_init(&query->relations, desc->estate, desc->planstate, statement);
+	pfs_relations_init(&query->relations, estate, desc->planstate, statement);
 	statement->host_query = query;
-	pfs_pg_undisturbed = desc->estate;
+	pfs_pg_undisturbed = estate;
 	pfs_pg_entry.queries++;
 	return query;
 }
