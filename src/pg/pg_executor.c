@@ -859,13 +859,16 @@ bill_worker(const PlannedStmt *plan)
 		pfs_wait_bill(&pfs_session, digest, generation);
 }
 
-/* Lets the query go.  Is its statement, if it had one, still there? */
+/* Lets the query go, which is tied to its memory or may be.  Is its statement, if it had one, still there? */
 static pg_attribute_always_inline bool
-end_query(QueryDesc *queryDesc, PfsPgQuery *query, const PfsStatement *statement)
+end_query(QueryDesc *queryDesc, PfsPgQuery *query, const PfsStatement *statement, bool is_tied)
 {
 	uint64		id = statement != NULL ? statement->record->statement_id : 0;
 
-	pfs_pg_query_end(query);
+	if (is_tied)
+		pfs_pg_query_end_tied(query);
+	else
+		pfs_pg_query_end(query);
 	pfs_pg_entry.ExecutorEnd(queryDesc);
 	return statement != NULL && pfs_likely(pfs_pg_is_still(statement, id));
 }
@@ -876,7 +879,7 @@ end_known(QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *statement)
 {
 	if (pfs_likely(statement != NULL))
 		pfs_pg_plan_end(query, statement);
-	if (end_query(queryDesc, query, statement))
+	if (end_query(queryDesc, query, statement, false))
 		pfs_pg_executed(statement);
 }
 
@@ -914,7 +917,7 @@ end_nested(QueryDesc *queryDesc)
 		return;
 	}
 	statement = query->relations.statement;
-	if (!end_query(queryDesc, query, statement))
+	if (!end_query(queryDesc, query, statement, true))
 		return;
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || statement->since == 0 ||
 					 pfs_session.unsettled))
@@ -943,7 +946,6 @@ end_untied(QueryDesc *queryDesc)
 	id = statement->record->statement_id;
 	pfs_pg_plan_end(query, statement);
 	pfs_pg_query_part(query);
-	pfs_pg_entry.queries--;
 	query->relations.estate = NULL;
 	if (waits_for_commit(statement))
 		pfs_pg_entry.ExecutorEnd(queryDesc);
@@ -978,7 +980,6 @@ pfs_hook_ExecutorEnd(QueryDesc *queryDesc)
 		}
 		pfs_pg_query_part(query);
 	}
-	pfs_pg_entry.queries--;
 	query->relations.estate = NULL;
 	pfs_pg_entry.ExecutorEnd(queryDesc);
 }
@@ -1008,7 +1009,7 @@ pfs_pg_endings_put_in(void)
 PFS_COLD void
 pfs_pg_endings_out(void)
 {
-	if (pfs_pg_entry.queries > 0)
+	if (pfs_pg_knows_query())
 		return;
 	if (END_HOOKS(IS_TOP) true)
 	{
@@ -1033,7 +1034,7 @@ void
 pfs_pg_executor_out(void)
 {
 	pfs_pg_endings_in();		/* above whoever came meanwhile, as the others are */
-	if (!(RUN_HOOKS(IS_TOP) END_HOOKS(IS_TOP) pfs_pg_entry.queries == 0))
+	if (!(RUN_HOOKS(IS_TOP) END_HOOKS(IS_TOP) !pfs_pg_knows_query()))
 		return;
 	RUN_HOOKS(TAKE_OUT)
 	END_HOOKS(TAKE_OUT)

@@ -55,7 +55,7 @@ typedef enum PfsPgEndings
 typedef struct PfsPgEntry
 {
 	PFS_ALIGNED const uint32 *gate; /* the arena's; says "all" as long as this process has no thread */
-	uint32		queries;		/* that are attached, see pg_query.h */
+	uint32		queries;		/* that are tied to their memory, see pg_query.h */
 	bool		protocol_is_out;	/* the server does without our methods until something is wanted again */
 	uint8		endings;		/* PfsPgEndings */
 	ExecutorStart_hook_type ExecutorStart;	/* what comes after us */
@@ -71,13 +71,6 @@ StaticAssertDecl(sizeof(PfsPgEntry) == PFS_CACHE_LINE, "one line");
 extern PfsPgEntry pfs_pg_entry;
 
 #define PFS_PG_QUERY_CLASSES (PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS | PFS_GATE_TABLES)
-
-/* Nothing of these classes is wanted of any session, and no query is known from before. */
-static inline bool
-pfs_pg_is_off(uint32 classes)
-{
-	return (pfs_load(pfs_pg_entry.gate) & classes & PFS_BUILT) == 0 && pfs_pg_entry.queries == 0;
-}
 
 /* Hooks: what is executed while nothing is wanted stands together. */
 #define PFS_PG_ENTRY __attribute__((hot, section(".text.hot.entry")))

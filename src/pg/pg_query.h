@@ -79,6 +79,19 @@ extern EState *pfs_pg_undisturbed;
 #define PFS_PG_HAS_ENDED_BLOCK ((EState *) 2)	/* the same, and its transaction is over */
 #define PFS_PG_IS_ANSWERED ((EState *) 3)	/* it waits for its implicit commit */
 
+static inline bool
+pfs_pg_knows_query(void)
+{
+	return pfs_pg_entry.queries > 0 || pfs_pg_untied.relations.estate != NULL;
+}
+
+/* Nothing of these classes is wanted of any session, and no query is known from before. */
+static inline bool
+pfs_pg_is_off(uint32 classes)
+{
+	return (pfs_load(pfs_pg_entry.gate) & classes & PFS_BUILT) == 0 && !pfs_pg_knows_query();
+}
+
 /* After ExecutorStart.  statement: NULL = none.  NULL: no memory (counted). */
 extern PfsPgQuery *pfs_pg_query_attach(const QueryDesc *desc, PfsStatement *statement);
 
@@ -123,7 +136,6 @@ pfs_pg_query_leave_untied(const QueryDesc *desc, PfsStatement *statement)
 	pfs_relations_init(&query->relations, estate, desc->planstate, statement);
 	statement->host_query = query;
 	pfs_pg_undisturbed = estate;
-	pfs_pg_entry.queries++;
 	return query;
 }
 
@@ -148,22 +160,29 @@ pfs_pg_query_part(PfsPgQuery *query)
 static inline void
 pfs_pg_untied_over(PfsStatement *statement, EState *mark)
 {
-	pfs_pg_entry.queries--;
 	pfs_pg_untied.relations.estate = NULL;
 	pfs_store(&pfs_pg_undisturbed, mark);	/* else a compiler makes one store of this and others, and keeps a register for it */
 	statement->host_query = NULL;
 }
 
-/* Before ExecutorEnd. */
+/* Before ExecutorEnd.  One that is tied to its memory, and still there. */
+static inline void
+pfs_pg_query_end_tied(PfsPgQuery *query)
+{
+	pfs_pg_entry.queries--;
+	pfs_relations_left(&query->relations);
+	query->relations.estate = NULL;
+	pfs_pg_query_part(query);
+}
+
+/* The same of any. */
 static inline void
 pfs_pg_query_end(PfsPgQuery *query)
 {
 	if (pfs_unlikely(query->relations.estate == NULL))
 		return;
-	pfs_pg_entry.queries--;
-	pfs_relations_left(&query->relations);
-	query->relations.estate = NULL;
-	pfs_pg_query_part(query);
+	pfs_pg_entry.queries += query == &pfs_pg_untied;	/* it was not counted */
+	pfs_pg_query_end_tied(query);
 }
 
 extern void pfs_pg_query_gone(void *query);
