@@ -97,8 +97,6 @@ typedef struct PfsWatch
 	int			fd;				/* that is awaited */
 	void	   *real[PFS_OWN_CALLS];	/* of pfs_call_real */
 
-	const uint32_t *event;
-	const void *thread;			/* written once, by pfs_wrappers_own_thread */
 	void	   *own[PFS_OWN_CALLS]; /* what stands in for these; NULL = nothing */
 	const PfsCallObserver *observer;
 	int		   *error;			/* the address of that thread's errno, which never moves */
@@ -123,7 +121,7 @@ extern void pfs_interpose_observe(const PfsCallObserver *observer, const uint32_
 /*
  * The descriptor whose data is told by received; nobody but the thread that installed reads from it.  -1: none.
  * While the word that is asked first has this value, calls that receive from it are not observed otherwise: a
- * value that says so of all sockets, or PFS_NO_WORD.  event: a word of the process's, see pfs_awaited.
+ * value that says so of all sockets, or PFS_NO_WORD.  event: a word of the process's, see PfsAwaited.
  */
 #define PFS_NO_WORD UINT32_MAX
 extern void pfs_interpose_await(int fd, uint32_t value, const uint32_t *event);
@@ -137,7 +135,15 @@ typedef struct PfsAwaited
 	uint8_t		spare[2];
 } PfsAwaited;
 
-extern PfsAwaited pfs_awaited;
+/* With what is looked at then. */
+typedef struct PfsAwaiting
+{
+	PfsAwaited	now;
+	const uint32_t *event;		/* of pfs_interpose_await */
+	const void *thread;			/* the one that is observed: written once, by pfs_wrappers_own_thread */
+} PfsAwaiting;
+
+extern PfsAwaiting pfs_awaiting;
 
 typedef enum PfsSlotState
 {

@@ -43,11 +43,11 @@ static const PfsCallObserver nobody = {.begin = nobody_begin,.end = nobody_end,.
 
 /* There is always an observer to call. */
 PfsWatch	pfs_watch = {
-	.word = &never, .value = PFS_NO_WORD, .event = &never, .received = nobody_received, .fd = -1,
+	.word = &never, .value = PFS_NO_WORD, .received = nobody_received, .fd = -1,
 	.observer = &nobody
 };
 
-PFS_HOT_LINE(waiting) PfsAwaited pfs_awaited = {0};
+PFS_HOT_LINE(waiting) __attribute__((aligned(8))) PfsAwaiting pfs_awaiting = {.event = &never};
 
 PFS_ALIGNED void *pfs_call_real[PFS_CALLS];
 
@@ -79,14 +79,14 @@ pfs_interpose_await(int fd, uint32_t value, const uint32_t *event)
 {
 	pfs_store_release(&pfs_watch.value, PFS_NO_WORD);
 	pfs_store_release(&pfs_watch.fd, fd);
-	pfs_store_release(&pfs_watch.event, event == NULL ? &never : event);
+	pfs_store_release(&pfs_awaiting.event, event == NULL ? &never : event);
 	pfs_store_release(&pfs_watch.value, value);
 }
 
 void
 pfs_wrappers_own_thread(void)
 {
-	pfs_watch.thread = __builtin_thread_pointer();
+	pfs_awaiting.thread = __builtin_thread_pointer();
 	pfs_watch.error = &errno;
 }
 
@@ -104,7 +104,7 @@ stream_fd(FILE *file)
 static inline bool
 is_own_thread(void)
 {
-	return __builtin_thread_pointer() == pfs_watch.thread;
+	return __builtin_thread_pointer() == pfs_awaiting.thread;
 }
 
 /* The observer that wants this call, or NULL.  Some callers set errno to 0 and look at it later. */
@@ -136,11 +136,11 @@ end(const PfsCallObserver *observer, PfsCall *call, int64_t result)
 static inline bool
 only_noted(void)
 {
-	uint32_t	event = pfs_awaited.event;
+	uint32_t	event = pfs_awaiting.now.event;
 
-	if (event == 0 || *pfs_watch.event != event || pfs_unlikely(!is_own_thread()))
+	if (event == 0 || *pfs_awaiting.event != event || pfs_unlikely(!is_own_thread()))
 		return false;
-	pfs_awaited.noted = true;
+	pfs_awaiting.now.noted = true;
 	return true;
 }
 

@@ -586,7 +586,7 @@ end(PfsCall *call, int64_t result)
 static inline void
 begin_command(PfsSession *session)
 {
-	pfs_awaited = (PfsAwaited) {0};
+	pfs_awaiting.now = (PfsAwaited) {0};
 	session->phase = PFS_PHASE_COMMAND;
 	session->waits.used = session->waits.last = 0;	/* of no command */
 }
@@ -604,7 +604,7 @@ begin_command_at(PfsSession *session, PfsTicks now)
 void
 pfs_pg_wait_command(void)
 {
-	bool		noted = pfs_awaited.noted;
+	bool		noted = pfs_awaiting.now.noted;
 
 	begin_command(&pfs_session);
 	if (pfs_pg_command.came == 0)
@@ -626,7 +626,7 @@ pfs_pg_wait_idle(PfsTicks now)
 	pfs_session_does(&pfs_session, PFS_PHASE_REST);
 	pfs_pg_waiting.call = NULL;
 	pfs_pg_waiting.idle_from = now & pfs_pg_waiting.idle_timed;
-	pfs_awaited = pfs_pg_waiting.idle_begins;
+	pfs_awaiting.now = pfs_pg_waiting.idle_begins;
 }
 
 void
@@ -656,7 +656,7 @@ received_otherwise(int64_t result)
 
 	if (pfs_session.thread != NULL && pfs_session.running == NULL)
 	{
-		bool		noted = pfs_awaited.noted;
+		bool		noted = pfs_awaiting.now.noted;
 
 		pfs_pg_command_received(pfs_now());
 		pfs_pg_wait_over();
@@ -676,7 +676,7 @@ received_otherwise(int64_t result)
 static PFS_HOT int64_t
 received(int64_t result)
 {
-	bool		noted = pfs_awaited.noted;
+	bool		noted = pfs_awaiting.now.noted;
 	PfsSession *session = pfs_pg_session();
 	PfsPgWaiting *waiting = &pfs_pg_waiting;
 	PfsThread  *thread = session->thread;
@@ -900,7 +900,7 @@ pfs_pg_wait_attach(void)
 	calls.event = my_wait_event_info;
 	forget_client();
 	calls.counted = NULL;
-	pfs_awaited = (PfsAwaited) {0};
+	pfs_awaiting.now = (PfsAwaited) {0};
 	lock_wait.open = calls.idle.open = lwlock_wait.open = false;
 	put_off_count = 0;
 	pfs_session.unsettled = false;

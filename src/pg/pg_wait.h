@@ -32,7 +32,7 @@ extern void pfs_pg_register_waits(PfsArena *arena);
 /* Number of the wait with this code of the server; registers one that is new.  UINT32_MAX: none. */
 extern uint32 pfs_pg_wait_of_code(uint32 code);
 
-/* What is looked at when a command was answered, and when the next one comes: one line of memory with pfs_awaited and the kind of timer. */
+/* What is looked at when a command was answered, and when the next one comes: one line of memory with pfs_awaiting. */
 typedef struct PfsPgWaiting
 {
 	const void *call;			/* in the frame of the observed call under way; NULL = none is */
@@ -76,7 +76,7 @@ extern bool pfs_pg_wait_is_told;
 static inline bool
 pfs_pg_is_idle(void)
 {
-	return pfs_awaited.waits;
+	return pfs_awaiting.now.waits;
 }
 
 /* The client's next command has come. */

@@ -203,13 +203,13 @@ test_only_told(int pair[2], int set)
 	came = recv(pair[1], text, 8, 0);
 	none = recv(pair[1], text, 8, MSG_DONTWAIT);
 	seen_told = seen_count;
-	pfs_awaited.event = 4;
+	pfs_awaiting.now.event = 4;
 	epoll_wait(set, &event, 1, 0);
-	noted[0] = pfs_awaited.noted;
-	pfs_awaited.event = 5;
+	noted[0] = pfs_awaiting.now.noted;
+	pfs_awaiting.now.event = 5;
 	epoll_wait(set, &event, 1, 0);
-	noted[1] = pfs_awaited.noted;
-	pfs_awaited = (PfsAwaited) {0};
+	noted[1] = pfs_awaiting.now.noted;
+	pfs_awaiting.now = (PfsAwaited) {0};
 	seen_waits = seen_count;
 	epoll_wait(set, &event, 1, 0);
 	pfs_interpose_await(-1, PFS_NO_WORD, NULL);
