@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def test_what_waits_for_the_client(pg_config: str) -> None:
-    """Three files' words on one line of memory: their order is the link's."""
+    """Two files' words fill one line of memory: their order is the link's."""
 
     def said(*command: str) -> str:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -22,4 +22,4 @@ def test_what_waits_for_the_client(pg_config: str) -> None:
     }
     first = places["pfs_pg_waiting"]
     assert first % 64 == 0
-    assert {places[name] // 64 for name in ("pfs_awaited", "pfs_timer")} == {first // 64}
+    assert first < places["pfs_awaiting"] <= first + 64 - 24
