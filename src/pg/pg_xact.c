@@ -135,7 +135,7 @@ settle(XactEvent event)
 }
 
 /* Committed, rolled back or prepared: what that means for others than its event.  False: no more is to be done. */
-static pg_noinline bool
+static inline bool
 end_any(XactEvent event)
 {
 	PfsSession *session = pfs_pg_session();
@@ -166,14 +166,13 @@ after_end(XactEvent event)
 	pfs_transaction_close(session, outcome_of(event), pfs_now());
 }
 
-/* Most often it is the client's only statement that is committed, or commits, of which all else is known to be over. */
+/* It is the client's only statement that is committed, or commits, of which all else is known to be over. */
 static PFS_HOT pg_noinline void
 committed(void)
 {
 	PfsSession *session = pfs_pg_session();
-	const EState *mark = pfs_pg_undisturbed;
 
-	if (pfs_unlikely(mark != PFS_PG_IS_ANSWERED && mark != PFS_PG_HAS_ENDED_BLOCK) || pfs_unlikely(pfs_dropped_any) ||
+	if (pfs_unlikely(pfs_dropped_any) ||
 		pfs_unlikely(!session->transaction.open || !pfs_transaction_is_plain(session) || session->far))
 	{
 		after_end(XACT_EVENT_COMMIT);
@@ -201,11 +200,18 @@ other_event(XactEvent event)
 static PFS_HOT void
 pfs_xact_callback(XactEvent event, void *arg)
 {
+	const EState *mark = pfs_pg_undisturbed;
+
 	if (event == XACT_EVENT_COMMIT)
-		committed();
+	{
+		if (pfs_likely(mark == PFS_PG_IS_ANSWERED || mark == PFS_PG_HAS_ENDED_BLOCK))
+			committed();
+		else
+			after_end(event);
+	}
 	else if (event != XACT_EVENT_PRE_COMMIT)
 		other_event(event);
-	else if (pfs_likely(pfs_pg_undisturbed == PFS_PG_IS_ANSWERED) && pfs_likely(!pfs_dropped_any))
+	else if (pfs_likely(mark == PFS_PG_IS_ANSWERED) && pfs_likely(!pfs_dropped_any))
 		pfs_session.statement[0].host_state = PFS_PG_COMMITTING;
 	else
 		before_commit(event);
