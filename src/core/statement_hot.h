@@ -45,8 +45,8 @@ pfs_statement_next_id(PfsSession *session)
 }
 
 /*
- * plain: a statement id is at hand.  promised: those that are promised are taken, by top-level ones; an event's stays promised to the next that
- * makes a row.
+ * plain: a statement id is at hand.  promised: those that are promised are taken, by top-level ones; an event's stays
+ * promised to the next that makes a row.
  */
 static inline PfsStatementNumbers
 pfs_statement_take_numbers(PfsSession *session, PfsThread *thread, bool recorded, bool promised, bool plain)

@@ -866,7 +866,7 @@ end_query(QueryDesc *queryDesc, PfsPgQuery *query, const PfsStatement *statement
 	uint64		id = statement != NULL ? statement->record->statement_id : 0;
 
 	if (is_tied)
-		pfs_pg_query_end_tied(query);
+		pfs_pg_query_end_here(query, true);
 	else
 		pfs_pg_query_end(query);
 	pfs_pg_entry.ExecutorEnd(queryDesc);

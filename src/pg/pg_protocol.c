@@ -135,6 +135,8 @@ put_complete_plain(char type, const char *body, size_t length, PfsSession *sessi
 		pfs_pg_let_query_go(statement, true);
 		return put_complete_ended(type, body, length, session, statement, now);
 	}
+	if (pfs_likely(pfs_pg_entry.endings == PFS_PG_ENDINGS_OUT) && statement->host_query != NULL)
+		pfs_pg_untied_over(statement, NULL);
 	pfs_pg_complete(statement, now);
 	return pfs_pg_entry.putmessage(type, body, length);
 }
@@ -246,7 +248,6 @@ put_complete(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *first = &session->statement[0];
-
 	const EState *mark = pfs_pg_undisturbed;
 
 	pfs_keep(first);
@@ -257,9 +258,7 @@ put_complete(char type, const char *body, size_t length)
 	if (pfs_unlikely(!pfs_pg_command.block) && mark == PFS_PG_HAS_RUN)
 	{
 		pfs_pg_undisturbed = PFS_PG_IS_ANSWERED;
-		pfs_statement_complete(first, pfs_now_near());
-		first->host_state = PFS_PG_COMPLETE;
-		pfs_pg_command.ended = pfs_pg_command.since = first->since;
+		pfs_pg_complete(first, pfs_now_near());
 		return pfs_pg_entry.putmessage('C', body, length);
 	}
 	return put_complete_ended('C', body, length, session, first, pfs_now_near());
@@ -373,7 +372,6 @@ put_ready_with_cpu(char type, const char *body, size_t length)
 	PfsTicks	now = pfs_now_near();
 
 	pfs_statement_end_cpu(session, &session->statement[0], now);
-	pfs_pg_let_query_go(&session->statement[0], true);
 	return put_ready_plain(type, body, length, session, &session->statement[0], now);
 }
 
@@ -396,9 +394,9 @@ put_ready_seen(char type, const char *body, size_t length)
 
 	if (pfs_unlikely(statement == NULL || !pfs_pg_has_state(statement, PFS_PG_COMMITTING, PFS_PG_COMMITTING)))
 		return put_ready_waited(type, body, length);
+	pfs_pg_let_query_go(statement, true);
 	if (pfs_unlikely(session->times_cpu))
 		return put_ready_with_cpu(type, body, length);
-	pfs_pg_let_query_go(statement, true);
 	return put_ready_plain(type, body, length, session, statement, pfs_now_near());
 }
 

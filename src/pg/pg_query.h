@@ -165,11 +165,12 @@ pfs_pg_untied_over(PfsStatement *statement, EState *mark)
 	statement->host_query = NULL;
 }
 
-/* Before ExecutorEnd.  One that is tied to its memory, and still there. */
-static inline void
-pfs_pg_query_end_tied(PfsPgQuery *query)
+/* Before ExecutorEnd, of one that is still there.  is_tied: to its memory, so that it was counted. */
+static pg_attribute_always_inline void
+pfs_pg_query_end_here(PfsPgQuery *query, bool is_tied)
 {
-	pfs_pg_entry.queries--;
+	if (is_tied)
+		pfs_pg_entry.queries--;
 	pfs_relations_left(&query->relations);
 	query->relations.estate = NULL;
 	pfs_pg_query_part(query);
@@ -179,10 +180,8 @@ pfs_pg_query_end_tied(PfsPgQuery *query)
 static inline void
 pfs_pg_query_end(PfsPgQuery *query)
 {
-	if (pfs_unlikely(query->relations.estate == NULL))
-		return;
-	pfs_pg_entry.queries += query == &pfs_pg_untied;	/* it was not counted */
-	pfs_pg_query_end_tied(query);
+	if (pfs_likely(query->relations.estate != NULL))
+		pfs_pg_query_end_here(query, query != &pfs_pg_untied);
 }
 
 extern void pfs_pg_query_gone(void *query);

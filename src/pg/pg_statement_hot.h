@@ -43,8 +43,8 @@ pfs_pg_let_query_go(PfsStatement *statement, bool is_first)
 }
 
 /*
- * It ends in the plain way, as it began; the caller has seen that it may, and let its query go.  is_first: that it is pfs_pg_plain_top; runs: its
- * time does, and its command was seen to come.  True: it is time to sum.
+ * It ends in the plain way, as it began; the caller has seen that it may, and let its query go.  is_first: that it is
+ * pfs_pg_plain_top; runs: its time does, and its command was seen to come.  True: it is time to sum.
  */
 static pg_attribute_always_inline bool
 pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, bool is_top, bool is_first, bool runs)
@@ -68,12 +68,10 @@ pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, boo
 	return pfs_unlikely(sums);
 }
 
-/* The client was told that it is complete, and is left with its commit. */
+/* The client was told that it is complete, and is left with its commit.  Where the end of queries is not seen, it has none left. */
 static pg_attribute_always_inline void
 pfs_pg_complete(PfsStatement *statement, PfsTicks now)
 {
-	if (pfs_likely(pfs_pg_entry.endings == PFS_PG_ENDINGS_OUT) && statement->host_query != NULL)
-		pfs_pg_untied_over(statement, NULL);
 	pfs_statement_complete(statement, now);
 	statement->host_state = PFS_PG_COMPLETE;
 	pfs_pg_command_time_spent(statement->paused_at);

@@ -711,13 +711,11 @@ hinders(void)
 	return pfs_pg_waiting.call != NULL || pfs_session.unsettled;
 }
 
-/* From here on it is the call under way. */
+/* From here on it is the call under way.  here: something in its frame, whose address is only compared (is_inner). */
 static pg_attribute_always_inline void
-take_up(void)
+take_up(const void *here)
 {
-	char		here;
-
-	pfs_pg_waiting.call = &here;
+	pfs_pg_waiting.call = here;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -769,8 +767,9 @@ client_call_counted(int fd, void *data, size_t size, int flags, PfsIoPart io)
 	PfsTicks	start,
 				now;
 	ssize_t		result;
+	char		here;
 
-	take_up();
+	take_up(&here);
 	start = pfs_now_near();
 	result = call_counted(fd, data, size, flags, io);
 	now = pfs_now_near();
@@ -796,11 +795,12 @@ call_with_row(int fd, void *data, size_t size, int flags, PfsIoPart io, bool at_
 	ssize_t		result;
 	PfsTicks	now;
 	bool		simple;
+	char		here;
 
 	/* whether something was put off is asked with whether it is at rest; or it was asked already */
 	if (pfs_unlikely(fd != client.fd || *calls.event != 0 || pfs_pg_waiting.call != NULL))
 		return client_call_otherwise(fd, data, size, flags, io);
-	take_up();
+	take_up(&here);
 	if (pfs_unlikely(!pfs_wait_begin_socket(session, &client, io, at_rest, &call)))
 	{
 		pfs_pg_waiting.call = NULL;
@@ -867,11 +867,12 @@ client_wait(int set, struct epoll_event *events, int room, int timeout)
 	PfsSession *session = pfs_pg_session();
 	LongWait   *idle = &calls.idle;
 	int			result;
+	char		here;
 
 	if (pfs_unlikely(!client.idle || *calls.event != WAIT_EVENT_CLIENT_READ ||
 					 !pfs_pg_is_idle() || pfs_pg_waiting.call != NULL || !pfs_wait_may_begin(session, &client, true)))
 		return CALL(pfs_call_observed, epoll_wait) (set, events, room, timeout);
-	take_up();
+	take_up(&here);
 	pfs_add(&calls.counted[PFS_CALL_epoll_wait], 1);
 	if (!idle->open)			/* else it is another call of the same idle time */
 	{

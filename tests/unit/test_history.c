@@ -10,15 +10,33 @@
 #define LONG "events_statements_history_long"
 
 static PfsArena *
-arena_with_long(uint32_t rows)
+arena_with_texts(uint32_t rows, uint32_t length)
 {
 	PfsSizes sizes = fixture_sizes();
 	PfsArena *arena;
 
 	sizes.statements_history_long = rows;
+	sizes.sql_text_length = length;
 	arena = fixture_arena(&sizes);
 	pfs_set_consumer(arena, PFS_CONSUMER_STATEMENTS_HISTORY_LONG, true);
 	return arena;
+}
+
+static PfsArena *
+arena_with_long(uint32_t rows)
+{
+	return arena_with_texts(rows, fixture_sizes().sql_text_length);
+}
+
+/* A text of this length that begins with a number. */
+static void
+long_text_set(PfsSession *session, PfsStatement *statement, uint64_t number, char fill, size_t length)
+{
+	char text[1500];
+	int n = snprintf(text, sizeof(text), "%" PRIu64 ":", number);
+
+	memset(text + n, fill, length - (size_t) n);
+	pfs_statement_text_set(session, statement, FIXTURE_ROLE, text, length);
 }
 
 /* A statement whose text tells its number. */
@@ -154,25 +172,16 @@ test_sleeper(void)
 static void
 test_overwritten_texts(void)
 {
-	PfsSizes sizes = fixture_sizes();
-	PfsArena *arena;
-	PfsSession *session;
+	PfsArena *arena = arena_with_texts(200, 2000);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
 	uint64_t missing;
 	Rows *rows;
 
-	sizes.statements_history_long = 200;
-	sizes.sql_text_length = 2000;
-	arena = fixture_arena(&sizes);
-	session = fixture_attach(arena, 0, "ada", "h1");
-	pfs_set_consumer(arena, PFS_CONSUMER_STATEMENTS_HISTORY_LONG, true);
 	for (uint64_t i = 1; i <= 200; i++)
 	{
 		PfsStatement *statement = fixture_open(session, 0, 0, "");
-		char text[1500];
-		int n = snprintf(text, sizeof(text), "%" PRIu64 ":", i);
 
-		memset(text + n, (int) ('a' + i % 26), sizeof(text) - (size_t) n);
-		pfs_statement_text_set(session, statement, FIXTURE_ROLE, text, sizeof(text));
+		long_text_set(session, statement, i, (char) ('a' + i % 26), 1500);
 		pfs_statement_close(session, statement, FIXTURE_START + i);
 	}
 	rows = rows_of(arena, LONG);
@@ -190,32 +199,20 @@ test_overwritten_texts(void)
 static void
 test_overwritten_in_batch(void)
 {
-	PfsSizes sizes = fixture_sizes();
-	PfsArena *arena;
-	PfsSession *session;
+	PfsArena *arena = arena_with_texts(100, 2000);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
 	uint64_t shared = 0;
 	Rows *rows;
 
-	sizes.statements_history_long = 100;
-	sizes.sql_text_length = 2000;
-	arena = fixture_arena(&sizes);
-	session = fixture_attach(arena, 0, "ada", "h1");
-	pfs_set_consumer(arena, PFS_CONSUMER_STATEMENTS_HISTORY_LONG, true);
 	for (uint64_t i = 1; i <= PFS_UNSUMMED; i++)
 	{
 		bool is_long = i >= 4 && i <= 12;
 		PfsStatement *statement = fixture_open(session, 0, is_long ? 1 : 2, "");
-		char text[1400]; /* two in a block */
-		int n = snprintf(text, sizeof(text), "%s:", is_long ? "" : "shared");
 
 		if (is_long)
-		{
-			n = snprintf(text, sizeof(text), "%" PRIu64 ":", i);
-			memset(text + n, 'x', sizeof(text) - (size_t) n);
-			pfs_statement_text_set(session, statement, FIXTURE_ROLE, text, sizeof(text));
-		}
+			long_text_set(session, statement, i, 'x', 1400); /* two in a block */
 		else
-			pfs_statement_text_refer(session, statement, text, (size_t) n, &shared);
+			pfs_statement_text_refer(session, statement, "shared:", strlen("shared:"), &shared);
 		pfs_statement_close(session, statement, FIXTURE_START + i);
 	}
 	rows = rows_of(arena, LONG);

@@ -46,6 +46,11 @@ arena_of_many(PfsWaitKind kind, uint32_t lean_threads)
 
 #define TRAP_FLAG 0x100 /* of the processor: a signal after each instruction */
 
+/* Changes the processor's flags; not into the red zone. */
+#define FLAGS(operation, mask) \
+	__asm__ __volatile__("lea -128(%%rsp), %%rsp; pushfq; " operation " %0, (%%rsp); popfq; " \
+						 "lea 128(%%rsp), %%rsp" ::"i"(mask) : "memory", "cc")
+
 static PfsSession *interrupted;
 static int steps;      /* instructions so far */
 static int wait_after; /* so many, a wait comes in */
@@ -83,10 +88,7 @@ test_signals(void)
 		pfs_wait_enabled(interrupted, SAME_PLACE);
 		steps = 0;
 		wait_after = (int) ++n;
-		/* not into the red zone */
-		__asm__ __volatile__("lea -128(%%rsp), %%rsp; pushfq; orq %0, (%%rsp); popfq; "
-							 "lea 128(%%rsp), %%rsp" ::"i"(TRAP_FLAG)
-							 : "memory", "cc");
+		FLAGS("orq", TRAP_FLAG);
 		pfs_wait_table(interrupted, table.row, table.use, PFS_TABLE_FETCH, 1, FIXTURE_START, 10);
 	} while (steps == wait_after);
 	ok(in_handler > 5, "a wait after each of %d instructions", in_handler);
@@ -131,11 +133,9 @@ test_written_over(void)
 	pfs_wait_rows(interrupted, &cell, table.row, table.use, PFS_TABLE_FETCH, 3);
 	fixture_wait(interrupted, FIXTURE_WAIT_FILE, PFS_OPERATION_READ, 0, 0, 10, 77);
 	sigaction(SIGTRAP, &action, NULL);
-	__asm__ __volatile__("lea -128(%%rsp), %%rsp; pushfq; orq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::"i"(TRAP_FLAG)
-						 : "memory", "cc");
+	FLAGS("orq", TRAP_FLAG);
 	pfs_wait_rows_show(interrupted, table.row, table.use, PFS_TABLE_FETCH, 3);
-	__asm__ __volatile__("lea -128(%%rsp), %%rsp; pushfq; andq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::"i"(~TRAP_FLAG)
-						 : "memory", "cc");
+	FLAGS("andq", ~TRAP_FLAG);
 	ok(seen > 5 && wrong == 0, "read after each instruction: %d rows, %d of them wrong", seen, wrong);
 	fixture_detach(interrupted);
 	fixture_free(arena);
