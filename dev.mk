@@ -13,7 +13,7 @@ HOST_LIBS = -lm
 
 .PHONY: help unit unit-asan unit-tsan regress py fuzz check demo gen gen-check compile-check \
 	bench-core bench-core-check bench-core-update bench-backend bench-backend-update bench-record bench \
-	bench-smoke bench-compare bench-test install-allowed
+	bench-smoke bench-compare bench-test report install-allowed
 
 help: ## this list
 	@echo "make            build for PG_CONFIG, or for the PyPI server when it is not given"
@@ -194,6 +194,11 @@ bench-backend: install ## instructions and cache misses per statement, compared 
 
 bench-backend-update: install ## accept today's numbers as the new ceilings
 	python3 scripts/backend_bench.py --pg-config $(PG_CONFIG) --update
+
+# --- the report of a running server ---------------------------------------------------------------
+
+report: ## what a server does for a while, as one HTML page: REPORT_ARGS="DSN --seconds 60 --output report.html"
+	@PYTHONPATH=report $(SERVER_PYTHON) -m pfsreport $(REPORT_ARGS)
 
 # --- the cost bench ----------------------------------------------------------------------------
 

@@ -4,9 +4,9 @@
 #   scripts/gen.sh [--check] GENERATOR ROOT
 #
 # The extension script is sql/head.sql, what the generator prints, the files of sql/views/ in the
-# order of sql/views/views.list, sql/tail.sql, then those of sql/sys/ in the order of sql/sys/sys.list.
-# docs/tables.md is all the generator's. Called by `make gen` and `make gen-check`; with --check a
-# difference is printed and the exit code is 1.
+# order of sql/views/views.list, sql/tail.sql, then those of sql/sys/ in the order of sql/sys/sys.list;
+# scripts/sys_view.py writes views and pairs of both folders. docs/tables.md is all the generator's. Called by
+# `make gen` and `make gen-check`; with --check a difference is printed and the exit code is 1.
 set -eu
 
 check=0
@@ -19,11 +19,14 @@ cd "$2"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Print a file when it exists, with an empty line after it.
+# Print a file when it exists, one of a folder of views as its SQL, with an empty line after it.
 part()
 {
 	if [ -f "$1" ]; then
-		cat "$1"
+		case $1 in
+			sql/sys/* | sql/views/*) python3 scripts/sys_view.py "$1" ;;
+			*) cat "$1" ;;
+		esac
 		echo
 	fi
 }

@@ -237,7 +237,7 @@ COMMENT ON COLUMN performance_schema.threads.processlist_state IS
 COMMENT ON COLUMN performance_schema.threads.processlist_info IS
 	'Statement being executed, else NULL';
 COMMENT ON COLUMN performance_schema.threads.parent_thread_id IS
-	'Leader of a parallel worker';
+	'Leader of a parallel worker; of an autovacuum worker the launcher';
 COMMENT ON COLUMN performance_schema.threads.role IS
 	'Always NULL, as in MySQL';
 COMMENT ON COLUMN performance_schema.threads.instrumented IS
@@ -3247,6 +3247,159 @@ COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_queryid IS
 COMMENT ON COLUMN performance_schema.lock_waits_history_long.blocking_query IS
 	'Its text, cut to 512 bytes; NULL for those without the privileges of the role it ran as';
 
+CREATE FOREIGN TABLE performance_schema.engine_metrics (
+	name text,
+	subsystem text,
+	count bigint,
+	max_count bigint,
+	min_count bigint,
+	avg_count double precision,
+	count_reset bigint,
+	max_count_reset bigint,
+	min_count_reset bigint,
+	avg_count_reset double precision,
+	time_enabled timestamp with time zone,
+	time_disabled timestamp with time zone,
+	time_elapsed bigint,
+	time_reset timestamp with time zone,
+	status text,
+	type text,
+	comment text
+) SERVER performance_schema OPTIONS (table_name 'engine_metrics');
+COMMENT ON FOREIGN TABLE performance_schema.engine_metrics IS
+	'Counters of the server''s engine (MySQL: INFORMATION_SCHEMA.INNODB_METRICS), switched by monitor_enable, monitor_disable, monitor_reset, monitor_reset_all';
+COMMENT ON COLUMN performance_schema.engine_metrics.name IS
+	'Counter';
+COMMENT ON COLUMN performance_schema.engine_metrics.subsystem IS
+	'Its module; module_ and this name all of it';
+COMMENT ON COLUMN performance_schema.engine_metrics.count IS
+	'Counted while it was enabled, since reset_all; of a value its level when it was last looked at';
+COMMENT ON COLUMN performance_schema.engine_metrics.max_count IS
+	'Largest count that a reader has seen; NULL: none has looked';
+COMMENT ON COLUMN performance_schema.engine_metrics.min_count IS
+	'Smallest count that a reader has seen';
+COMMENT ON COLUMN performance_schema.engine_metrics.avg_count IS
+	'Of a set_owner the mean of its calls, of a counter the count per second enabled; NULL for values';
+COMMENT ON COLUMN performance_schema.engine_metrics.count_reset IS
+	'Counted since the last reset; of a value its level';
+COMMENT ON COLUMN performance_schema.engine_metrics.max_count_reset IS
+	'Largest count_reset that a reader has seen since the last reset';
+COMMENT ON COLUMN performance_schema.engine_metrics.min_count_reset IS
+	'Smallest count_reset that a reader has seen since the last reset';
+COMMENT ON COLUMN performance_schema.engine_metrics.avg_count_reset IS
+	'avg_count since the last reset; NULL: there was none';
+COMMENT ON COLUMN performance_schema.engine_metrics.time_enabled IS
+	'When it was last enabled; NULL: never';
+COMMENT ON COLUMN performance_schema.engine_metrics.time_disabled IS
+	'When it was last disabled; NULL while it is enabled';
+COMMENT ON COLUMN performance_schema.engine_metrics.time_elapsed IS
+	'Seconds for which it was enabled, in all, since reset_all; NULL: never';
+COMMENT ON COLUMN performance_schema.engine_metrics.time_reset IS
+	'When it was last reset; NULL: never';
+COMMENT ON COLUMN performance_schema.engine_metrics.status IS
+	'enabled or disabled';
+COMMENT ON COLUMN performance_schema.engine_metrics.type IS
+	'status_counter: of the server''s statistics; counter: of events recorded here; value: a level; set_owner: a total, set_member: its calls';
+COMMENT ON COLUMN performance_schema.engine_metrics.comment IS
+	'Meaning, with units';
+
+CREATE FOREIGN TABLE performance_schema.error_log (
+	logged timestamp with time zone,
+	thread_id bigint,
+	prio text,
+	error_code text,
+	subsystem text,
+	data text,
+	severity text,
+	detail text,
+	pid bigint,
+	processlist_user text,
+	processlist_db text
+) SERVER performance_schema OPTIONS (table_name 'error_log');
+COMMENT ON FOREIGN TABLE performance_schema.error_log IS
+	'The last messages of the server''s log since it started; only for members of pg_read_server_files';
+COMMENT ON COLUMN performance_schema.error_log.logged IS
+	'When';
+COMMENT ON COLUMN performance_schema.error_log.thread_id IS
+	'Thread of the process; NULL if it has none';
+COMMENT ON COLUMN performance_schema.error_log.prio IS
+	'System (LOG), Error (ERROR and worse), Warning, Note (all others)';
+COMMENT ON COLUMN performance_schema.error_log.error_code IS
+	'SQLSTATE';
+COMMENT ON COLUMN performance_schema.error_log.subsystem IS
+	'Kind of the process, as in the server''s log: client backend, checkpointer, ...';
+COMMENT ON COLUMN performance_schema.error_log.data IS
+	'The message, cut to 946 bytes';
+COMMENT ON COLUMN performance_schema.error_log.severity IS
+	'The server''s own: DEBUG, LOG, INFO, NOTICE, WARNING, ERROR, FATAL, PANIC; not in MySQL';
+COMMENT ON COLUMN performance_schema.error_log.detail IS
+	'Its DETAIL, in what room the message leaves; not in MySQL';
+COMMENT ON COLUMN performance_schema.error_log.pid IS
+	'The process; not in MySQL';
+COMMENT ON COLUMN performance_schema.error_log.processlist_user IS
+	'Its user; not in MySQL';
+COMMENT ON COLUMN performance_schema.error_log.processlist_db IS
+	'Its database; not in MySQL';
+
+CREATE FOREIGN TABLE performance_schema.host_cache (
+	ip text,
+	host text,
+	host_validated text,
+	sum_connect_errors bigint,
+	count_host_acl_errors bigint,
+	count_handshake_errors bigint,
+	count_authentication_errors bigint,
+	count_ssl_errors bigint,
+	count_max_user_connections_errors bigint,
+	count_default_database_errors bigint,
+	count_local_errors bigint,
+	count_unknown_errors bigint,
+	first_seen timestamp with time zone,
+	last_seen timestamp with time zone,
+	first_error_seen timestamp with time zone,
+	last_error_seen timestamp with time zone,
+	count_connections bigint,
+	last_error_sqlstate text
+) SERVER performance_schema OPTIONS (table_name 'host_cache');
+COMMENT ON FOREIGN TABLE performance_schema.host_cache IS
+	'Hosts from which clients came, and why they were refused; for pg_read_all_stats; TRUNCATE forgets them';
+COMMENT ON COLUMN performance_schema.host_cache.ip IS
+	'Address of the client; [local] for Unix sockets';
+COMMENT ON COLUMN performance_schema.host_cache.host IS
+	'Its name, where the server has looked it up (log_hostname, a name in pg_hba.conf)';
+COMMENT ON COLUMN performance_schema.host_cache.host_validated IS
+	'YES: the name leads back to the address';
+COMMENT ON COLUMN performance_schema.host_cache.sum_connect_errors IS
+	'Clients that did not come as far as their authentication';
+COMMENT ON COLUMN performance_schema.host_cache.count_host_acl_errors IS
+	'Refused by pg_hba.conf: a line that rejects, or none';
+COMMENT ON COLUMN performance_schema.host_cache.count_handshake_errors IS
+	'No start-up packet, or a broken one';
+COMMENT ON COLUMN performance_schema.host_cache.count_authentication_errors IS
+	'Wrong password, or refused by another method; no such role';
+COMMENT ON COLUMN performance_schema.host_cache.count_ssl_errors IS
+	'TLS could not be agreed upon';
+COMMENT ON COLUMN performance_schema.host_cache.count_max_user_connections_errors IS
+	'Too many connections: of the server, the database, the role';
+COMMENT ON COLUMN performance_schema.host_cache.count_default_database_errors IS
+	'No such database, or none that may be used';
+COMMENT ON COLUMN performance_schema.host_cache.count_local_errors IS
+	'The server was starting, stopping, or lacked something';
+COMMENT ON COLUMN performance_schema.host_cache.count_unknown_errors IS
+	'All others';
+COMMENT ON COLUMN performance_schema.host_cache.first_seen IS
+	'First connection, or attempt at one';
+COMMENT ON COLUMN performance_schema.host_cache.last_seen IS
+	'Last one';
+COMMENT ON COLUMN performance_schema.host_cache.first_error_seen IS
+	'First attempt that failed';
+COMMENT ON COLUMN performance_schema.host_cache.last_error_seen IS
+	'Last one';
+COMMENT ON COLUMN performance_schema.host_cache.count_connections IS
+	'Clients that were authenticated; not in MySQL';
+COMMENT ON COLUMN performance_schema.host_cache.last_error_sqlstate IS
+	'SQLSTATE of the last attempt that failed; not in MySQL';
+
 CREATE FOREIGN TABLE performance_schema.status (
 	variable_name text,
 	variable_value bigint,
@@ -3824,6 +3977,1478 @@ COMMENT ON COLUMN performance_schema.table_handles.external_lock IS
 	'READ EXTERNAL, or WRITE EXTERNAL if the session holds a mode that changes the table';
 COMMENT ON COLUMN performance_schema.table_handles.database_name IS 'Database; not in MySQL';
 
+-- The name under which MySQL has it.
+CREATE VIEW performance_schema.innodb_metrics WITH (security_invoker = true) AS
+SELECT * FROM performance_schema.engine_metrics;
+COMMENT ON VIEW performance_schema.innodb_metrics IS
+	'engine_metrics by the name it has in MySQL';
+DO $$
+DECLARE
+	name text;
+	doc text;
+BEGIN
+	FOR name, doc IN
+		SELECT attname, col_description(attrelid, attnum) FROM pg_attribute
+		WHERE attrelid = 'performance_schema.engine_metrics'::regclass AND attnum > 0
+	LOOP
+		EXECUTE format('COMMENT ON COLUMN performance_schema.innodb_metrics.%I IS %L', name, doc);
+	END LOOP;
+END $$;
+
+-- What the server's files say, for those who may ask for it; others get no rows instead of an error, as in the other
+-- tables of settings. (A view would ask for the privilege before it reads its first row.)
+CREATE FUNCTION performance_schema.persisted_settings(
+	OUT name text, OUT setting text, OUT sourceline integer, OUT applied boolean, OUT error text)
+	RETURNS SETOF record LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF NOT has_table_privilege('pg_catalog.pg_file_settings', 'SELECT')
+		OR NOT has_function_privilege('pg_catalog.pg_show_all_file_settings()', 'EXECUTE') THEN
+		RETURN;
+	END IF;
+	RETURN QUERY SELECT f.name, f.setting, f.sourceline, f.applied, f.error
+		FROM pg_catalog.pg_file_settings AS f
+		WHERE f.sourcefile = current_setting('data_directory') || '/postgresql.auto.conf';
+END $$;
+COMMENT ON FUNCTION performance_schema.persisted_settings() IS
+	'Lines of postgresql.auto.conf, for who may read pg_file_settings';
+
+-- They are in no catalogue of the server.
+CREATE FUNCTION performance_schema.user_settings(OUT name text, OUT setting text)
+	RETURNS SETOF record LANGUAGE C STABLE PARALLEL RESTRICTED
+	AS 'MODULE_PATHNAME', 'performance_schema_user_settings';
+COMMENT ON FUNCTION performance_schema.user_settings() IS
+	'Settings with a dot in their name that this session or its client has made';
+
+CREATE VIEW performance_schema.global_variables WITH (security_invoker = true) AS
+SELECT s.name AS variable_name, s.reset_val AS variable_value, s.unit
+FROM pg_settings AS s
+WHERE NOT 'NO_RESET_ALL' = ANY (coalesce(pg_settings_get_flags(s.name), '{}'));
+COMMENT ON VIEW performance_schema.global_variables IS
+	'Settings of the server, as pg_settings shows them to the reader';
+COMMENT ON COLUMN performance_schema.global_variables.variable_name IS
+	'Name of the setting';
+COMMENT ON COLUMN performance_schema.global_variables.variable_value IS
+	'Its value without what was SET in this session, in units of the last column';
+COMMENT ON COLUMN performance_schema.global_variables.unit IS
+	'Unit of the value, else NULL; not in MySQL';
+
+CREATE VIEW performance_schema.session_variables WITH (security_invoker = true) AS
+SELECT s.name AS variable_name, s.setting AS variable_value, s.unit
+FROM pg_settings AS s;
+COMMENT ON VIEW performance_schema.session_variables IS
+	'Settings of this session, as pg_settings shows them to the reader';
+COMMENT ON COLUMN performance_schema.session_variables.variable_name IS
+	'Name of the setting';
+COMMENT ON COLUMN performance_schema.session_variables.variable_value IS
+	'Its present value, in units of the last column';
+COMMENT ON COLUMN performance_schema.session_variables.unit IS
+	'Unit of the value, else NULL; not in MySQL';
+
+CREATE VIEW performance_schema.variables_by_thread WITH (security_invoker = true) AS
+SELECT t.thread_id, s.name AS variable_name, s.setting AS variable_value, s.source AS variable_source
+FROM performance_schema.threads AS t CROSS JOIN pg_settings AS s
+WHERE t.processlist_id = pg_backend_pid()
+UNION ALL
+SELECT t.thread_id, n.name, a.application_name, 'session'
+FROM performance_schema.threads AS t
+JOIN pg_stat_activity AS a ON a.pid = t.processlist_id
+CROSS JOIN (VALUES ('application_name')) AS n (name)
+WHERE t.type = 'FOREGROUND' AND t.processlist_id <> pg_backend_pid()
+UNION ALL
+(SELECT DISTINCT ON (t.thread_id, s.name) t.thread_id, s.name, substr(c.line, strpos(c.line, '=') + 1),
+	CASE WHEN r.setrole <> 0 AND r.setdatabase <> 0 THEN 'database user' WHEN r.setrole <> 0 THEN 'user'
+		WHEN r.setdatabase <> 0 THEN 'database' ELSE 'global' END
+FROM performance_schema.threads AS t
+JOIN pg_stat_activity AS a ON a.pid = t.processlist_id
+JOIN pg_db_role_setting AS r ON r.setrole IN (0, a.usesysid) AND r.setdatabase IN (0, a.datid)
+CROSS JOIN LATERAL unnest(r.setconfig) AS c (line)
+JOIN pg_settings AS s ON lower(s.name) = lower(split_part(c.line, '=', 1))
+WHERE t.type = 'FOREGROUND' AND t.processlist_id <> pg_backend_pid() AND s.name <> 'application_name'
+ORDER BY t.thread_id, s.name, (r.setrole <> 0) DESC, (r.setdatabase <> 0) DESC);
+COMMENT ON VIEW performance_schema.variables_by_thread IS
+	'Settings of threads: of this session all, of others what ALTER ROLE and ALTER DATABASE give them';
+COMMENT ON COLUMN performance_schema.variables_by_thread.thread_id IS
+	'Thread';
+COMMENT ON COLUMN performance_schema.variables_by_thread.variable_name IS
+	'Name of the setting';
+COMMENT ON COLUMN performance_schema.variables_by_thread.variable_value IS
+	'Of this session the present value, as in pg_settings; of others as it was written';
+COMMENT ON COLUMN performance_schema.variables_by_thread.variable_source IS
+	'Where it comes from, as pg_settings.source says it; not in MySQL';
+
+CREATE VIEW performance_schema.user_variables_by_thread WITH (security_invoker = true) AS
+SELECT t.thread_id, u.name AS variable_name, u.setting AS variable_value
+FROM performance_schema.threads AS t CROSS JOIN performance_schema.user_settings() AS u
+WHERE t.processlist_id = pg_backend_pid();
+COMMENT ON VIEW performance_schema.user_variables_by_thread IS
+	'What this session has SET under names with a dot that no library has defined; MySQL: user variables';
+COMMENT ON COLUMN performance_schema.user_variables_by_thread.thread_id IS
+	'Thread of this session';
+COMMENT ON COLUMN performance_schema.user_variables_by_thread.variable_name IS
+	'Name of the setting';
+COMMENT ON COLUMN performance_schema.user_variables_by_thread.variable_value IS
+	'Its present value';
+
+CREATE VIEW performance_schema.variables_info WITH (security_invoker = true) AS
+SELECT
+	s.name AS variable_name,
+	k.kind AS variable_source,
+	s.sourcefile AS variable_path,
+	s.min_val AS min_value,
+	s.max_val AS max_value,
+	CASE WHEN s.source = 'configuration file' AND s.context <> 'postmaster' THEN pg_conf_load_time()
+		WHEN k.kind = 'LOGIN' THEN me.backend_start
+		WHEN k.kind <> 'DYNAMIC' THEN pg_postmaster_start_time() END AS set_time,
+	CASE WHEN k.kind IN ('LOGIN', 'DYNAMIC') THEN session_user END AS set_user,
+	CASE WHEN k.kind IN ('LOGIN', 'DYNAMIC') THEN coalesce(host(me.client_addr), '[local]') END AS set_host,
+	s.source,
+	s.sourceline AS source_line,
+	s.unit,
+	s.boot_val AS default_value,
+	s.pending_restart
+FROM pg_settings AS s
+CROSS JOIN LATERAL (
+	SELECT CASE
+		WHEN s.source IN ('default', 'override') THEN 'COMPILED'
+		WHEN s.source IN ('command line', 'environment variable') THEN 'COMMAND_LINE'
+		WHEN s.source IN ('global', 'database', 'user', 'database user', 'client') THEN 'LOGIN'
+		WHEN s.source <> 'configuration file' THEN 'DYNAMIC'
+		WHEN s.sourcefile LIKE '%/postgresql.auto.conf' THEN 'PERSISTED'
+		WHEN s.sourcefile <> (SELECT f.setting FROM pg_settings AS f WHERE f.name = 'config_file') THEN 'EXTRA'
+		ELSE 'GLOBAL' END
+	) AS k (kind)
+LEFT JOIN pg_stat_activity AS me ON me.pid = pg_backend_pid();
+COMMENT ON VIEW performance_schema.variables_info IS
+	'Where the value of each setting of this session comes from, its range and unit';
+COMMENT ON COLUMN performance_schema.variables_info.variable_name IS
+	'Name of the setting';
+COMMENT ON COLUMN performance_schema.variables_info.variable_source IS
+	'COMPILED, GLOBAL (postgresql.conf), EXTRA (a file included there), PERSISTED (ALTER SYSTEM), COMMAND_LINE, LOGIN (ALTER ROLE, ALTER DATABASE, start-up packet) or DYNAMIC (SET)';
+COMMENT ON COLUMN performance_schema.variables_info.variable_path IS
+	'File, for pg_read_all_settings';
+COMMENT ON COLUMN performance_schema.variables_info.min_value IS
+	'Least value, else NULL';
+COMMENT ON COLUMN performance_schema.variables_info.max_value IS
+	'Greatest value, else NULL';
+COMMENT ON COLUMN performance_schema.variables_info.set_time IS
+	'When it got the value: when files were read last, the server or this session began; of SET not known';
+COMMENT ON COLUMN performance_schema.variables_info.set_user IS
+	'Who set it: the user of this session for LOGIN and DYNAMIC, else NULL';
+COMMENT ON COLUMN performance_schema.variables_info.set_host IS
+	'The client''s host, in the same way';
+COMMENT ON COLUMN performance_schema.variables_info.source IS
+	'As pg_settings says it; not in MySQL';
+COMMENT ON COLUMN performance_schema.variables_info.source_line IS
+	'Line of the file; not in MySQL';
+COMMENT ON COLUMN performance_schema.variables_info.unit IS
+	'Unit of value and range, else NULL; not in MySQL';
+COMMENT ON COLUMN performance_schema.variables_info.default_value IS
+	'Value that is compiled in; not in MySQL';
+COMMENT ON COLUMN performance_schema.variables_info.pending_restart IS
+	'Does a changed file wait for a restart of the server? Not in MySQL';
+
+CREATE VIEW performance_schema.variables_metadata WITH (security_invoker = true) AS
+SELECT
+	s.name AS variable_name,
+	CASE WHEN 'NO_RESET_ALL' = ANY (coalesce(pg_settings_get_flags(s.name), '{}')) THEN 'SESSION_ONLY'
+		WHEN s.context IN ('internal', 'postmaster', 'sighup') THEN 'GLOBAL'
+		ELSE 'SESSION' END AS variable_scope,
+	CASE s.vartype WHEN 'bool' THEN 'Boolean' WHEN 'integer' THEN 'Integer' WHEN 'real' THEN 'Numeric'
+		WHEN 'enum' THEN 'Enumeration' ELSE 'String' END AS data_type,
+	s.min_val AS min_value,
+	s.max_val AS max_value,
+	concat_ws(' ', s.short_desc, s.extra_desc) AS documentation,
+	s.unit,
+	s.enumvals AS enum_values,
+	s.context,
+	s.category
+FROM pg_settings AS s;
+COMMENT ON VIEW performance_schema.variables_metadata IS
+	'What each setting is';
+COMMENT ON COLUMN performance_schema.variables_metadata.variable_name IS
+	'Name of the setting';
+COMMENT ON COLUMN performance_schema.variables_metadata.variable_scope IS
+	'GLOBAL; SESSION if a session may have its own; SESSION_ONLY if no file can set it';
+COMMENT ON COLUMN performance_schema.variables_metadata.data_type IS
+	'Integer, Numeric, String, Enumeration or Boolean';
+COMMENT ON COLUMN performance_schema.variables_metadata.min_value IS
+	'Least value, else NULL';
+COMMENT ON COLUMN performance_schema.variables_metadata.max_value IS
+	'Greatest value, else NULL';
+COMMENT ON COLUMN performance_schema.variables_metadata.documentation IS
+	'What it does';
+COMMENT ON COLUMN performance_schema.variables_metadata.unit IS
+	'Unit of value and range, else NULL; not in MySQL';
+COMMENT ON COLUMN performance_schema.variables_metadata.enum_values IS
+	'Values of an enumeration; not in MySQL';
+COMMENT ON COLUMN performance_schema.variables_metadata.context IS
+	'When it can be changed, as pg_settings says it; not in MySQL';
+COMMENT ON COLUMN performance_schema.variables_metadata.category IS
+	'Group of settings; not in MySQL';
+
+CREATE VIEW performance_schema.persisted_variables WITH (security_invoker = true) AS
+SELECT p.name AS variable_name, p.setting AS variable_value, p.sourceline AS source_line, p.applied, p.error
+FROM performance_schema.persisted_settings() AS p
+WHERE p.name IS NOT NULL;
+COMMENT ON VIEW performance_schema.persisted_variables IS
+	'Settings that ALTER SYSTEM has written to postgresql.auto.conf, for who may read pg_file_settings';
+COMMENT ON COLUMN performance_schema.persisted_variables.variable_name IS
+	'Name of the setting';
+COMMENT ON COLUMN performance_schema.persisted_variables.variable_value IS
+	'Value in the file, as it was written';
+COMMENT ON COLUMN performance_schema.persisted_variables.source_line IS
+	'Line of the file; not in MySQL';
+COMMENT ON COLUMN performance_schema.persisted_variables.applied IS
+	'Is it in force, or would it be after a reload? Not in MySQL';
+COMMENT ON COLUMN performance_schema.persisted_variables.error IS
+	'Why not, if it cannot be; not in MySQL';
+
+CREATE VIEW performance_schema.processlist WITH (security_invoker = true) AS
+SELECT
+	t.processlist_id AS id,
+	t.processlist_user AS user_name,
+	t.processlist_host || coalesce(':' || nullif(a.client_port, -1), '') AS host,
+	t.processlist_db AS db,
+	CASE WHEN a.backend_type = 'walsender' THEN 'Binlog Dump' WHEN a.state = 'fastpath function call' THEN 'Execute'
+		ELSE t.processlist_command END AS command,
+	t.processlist_time AS time,
+	CASE WHEN a.state NOT IN ('active', 'fastpath function call') THEN a.state
+		WHEN a.wait_event IS NOT NULL THEN 'waiting for ' || a.wait_event_type || ' ' || a.wait_event
+		WHEN a.state IS NOT NULL THEN 'executing'
+		ELSE t.processlist_state END AS state,
+	t.processlist_info AS info,
+	'PRIMARY' AS execution_engine,
+	t.thread_id,
+	t.application_name,
+	CASE WHEN a.wait_event_type = 'Lock' THEN nullif(pg_blocking_pids(a.pid), '{}') END AS blocked_by
+FROM performance_schema.threads AS t
+LEFT JOIN pg_stat_activity AS a ON a.pid = t.processlist_id
+WHERE t.processlist_id IS NOT NULL;
+COMMENT ON VIEW performance_schema.processlist IS
+	'Sessions and what they do; one row per client, as SHOW PROCESSLIST';
+COMMENT ON COLUMN performance_schema.processlist.id IS
+	'Process id, as in pg_stat_activity';
+COMMENT ON COLUMN performance_schema.processlist.user_name IS
+	'User (MySQL: USER)';
+COMMENT ON COLUMN performance_schema.processlist.host IS
+	'Client host and port; [local] for Unix sockets';
+COMMENT ON COLUMN performance_schema.processlist.db IS
+	'Database';
+COMMENT ON COLUMN performance_schema.processlist.command IS
+	'Query, Sleep, Binlog Dump (sends WAL) or Execute (calls a function by its number)';
+COMMENT ON COLUMN performance_schema.processlist.time IS
+	'Seconds in the present state';
+COMMENT ON COLUMN performance_schema.processlist.state IS
+	'What it waits for while it executes, as pg_stat_activity names it; else executing, or idle and in which kind of transaction';
+COMMENT ON COLUMN performance_schema.processlist.info IS
+	'Statement being executed, else NULL';
+COMMENT ON COLUMN performance_schema.processlist.execution_engine IS
+	'Always PRIMARY: there is no other';
+COMMENT ON COLUMN performance_schema.processlist.thread_id IS
+	'Thread; not in MySQL';
+COMMENT ON COLUMN performance_schema.processlist.application_name IS
+	'Application name of the session; not in MySQL';
+COMMENT ON COLUMN performance_schema.processlist.blocked_by IS
+	'Process ids of sessions that hold the lock it waits for; not in MySQL';
+
+CREATE VIEW performance_schema.session_connect_attrs WITH (security_invoker = true) AS
+SELECT
+	t.processlist_id,
+	v.attr_name,
+	v.attr_value,
+	row_number() OVER (PARTITION BY t.processlist_id ORDER BY v.number) - 1 AS ordinal_position
+FROM performance_schema.threads AS t
+JOIN pg_stat_get_activity(NULL) AS a ON a.pid = t.processlist_id
+CROSS JOIN LATERAL (VALUES
+	(1, 'program_name', t.application_name),
+	(2, 'pg_client_addr', host(a.client_addr)),
+	(3, 'pg_client_hostname', a.client_hostname),
+	(4, 'pg_client_port', nullif(a.client_port, -1)::text),
+	(5, 'pg_tls_version', a.sslversion),
+	(6, 'pg_tls_cipher', a.sslcipher),
+	(7, 'pg_tls_client_dn', nullif(a.ssl_client_dn, '')),
+	(8, 'pg_gss_principal', a.gss_princ),
+	(9, 'pg_gss_encrypted', CASE WHEN a.gss_enc THEN 'yes' END)
+) AS v (number, attr_name, attr_value)
+WHERE v.attr_value IS NOT NULL AND v.attr_value <> '';
+COMMENT ON VIEW performance_schema.session_connect_attrs IS
+	'What clients have said of themselves when they connected, and what the server has seen of the connection';
+COMMENT ON COLUMN performance_schema.session_connect_attrs.processlist_id IS
+	'Process id, as in pg_stat_activity';
+COMMENT ON COLUMN performance_schema.session_connect_attrs.attr_name IS
+	'program_name, the only one of MySQL''s names; ours begin with pg_';
+COMMENT ON COLUMN performance_schema.session_connect_attrs.attr_value IS
+	'Value; an attribute without one has no row';
+COMMENT ON COLUMN performance_schema.session_connect_attrs.ordinal_position IS
+	'Number among the attributes of the session, from 0';
+
+CREATE VIEW performance_schema.session_account_connect_attrs WITH (security_invoker = true) AS
+SELECT s.*
+FROM performance_schema.session_connect_attrs AS s
+JOIN performance_schema.threads AS t ON t.processlist_id = s.processlist_id
+JOIN performance_schema.threads AS own ON own.processlist_id = pg_backend_pid()
+WHERE (t.processlist_user, t.processlist_host) = (own.processlist_user, own.processlist_host);
+COMMENT ON VIEW performance_schema.session_account_connect_attrs IS
+	'The same of sessions of one''s own account';
+COMMENT ON COLUMN performance_schema.session_account_connect_attrs.processlist_id IS
+	'Process id, as in pg_stat_activity';
+COMMENT ON COLUMN performance_schema.session_account_connect_attrs.attr_name IS
+	'As in session_connect_attrs';
+COMMENT ON COLUMN performance_schema.session_account_connect_attrs.attr_value IS
+	'Value';
+COMMENT ON COLUMN performance_schema.session_account_connect_attrs.ordinal_position IS
+	'Number among the attributes of the session, from 0';
+
+CREATE VIEW performance_schema.status_by_thread WITH (security_invoker = true) AS
+SELECT thread_id,
+	'Com_' || c.name AS variable_name, s.count_star::text AS variable_value
+FROM performance_schema.events_statements_summary_by_thread_by_event_name AS s
+CROSS JOIN LATERAL (
+	SELECT CASE s.event_name WHEN 'statement/com/Parse' THEN 'stmt_prepare' WHEN 'statement/com/Execute' THEN 'stmt_execute'
+		WHEN 'statement/com/Close' THEN 'stmt_close'
+		ELSE substring(s.event_name FROM '^statement/sql/(.*)') END) AS c (name)
+WHERE c.name IS NOT NULL
+UNION ALL
+SELECT thread_id,
+	v.name, v.value::text
+FROM (
+	SELECT thread_id,
+		sum(CASE WHEN event_name LIKE 'statement/sql/%' THEN count_star ELSE 0 END) AS queries,
+		sum(CASE WHEN event_name IN ('statement/com/Query', 'statement/com/Execute', 'statement/com/Function call')
+			THEN count_star ELSE 0 END) AS questions,
+		sum(sum_created_tmp_disk_tables) AS created_tmp_disk_tables,
+		sum(sum_created_tmp_tables) AS created_tmp_tables,
+		sum(sum_select_full_join) AS select_full_join,
+		sum(sum_select_full_range_join) AS select_full_range_join,
+		sum(sum_select_range) AS select_range,
+		sum(sum_select_range_check) AS select_range_check,
+		sum(sum_select_scan) AS select_scan,
+		sum(sum_sort_merge_passes) AS sort_merge_passes,
+		sum(sum_sort_range) AS sort_range,
+		sum(sum_sort_rows) AS sort_rows,
+		sum(sum_sort_scan) AS sort_scan
+	FROM performance_schema.events_statements_summary_by_thread_by_event_name
+	GROUP BY thread_id
+) AS s
+CROSS JOIN LATERAL (VALUES
+	('Queries', s.queries),
+	('Questions', s.questions),
+	('Created_tmp_disk_tables', s.created_tmp_disk_tables),
+	('Created_tmp_tables', s.created_tmp_tables),
+	('Select_full_join', s.select_full_join),
+	('Select_full_range_join', s.select_full_range_join),
+	('Select_range', s.select_range),
+	('Select_range_check', s.select_range_check),
+	('Select_scan', s.select_scan),
+	('Sort_merge_passes', s.sort_merge_passes),
+	('Sort_range', s.sort_range),
+	('Sort_rows', s.sort_rows),
+	('Sort_scan', s.sort_scan)
+) AS v (name, value)
+WHERE v.value IS NOT NULL;
+COMMENT ON VIEW performance_schema.status_by_thread IS
+	'Status variables per thread: commands and their work';
+COMMENT ON COLUMN performance_schema.status_by_thread.thread_id IS
+	'Thread';
+COMMENT ON COLUMN performance_schema.status_by_thread.variable_name IS
+	'Name as in MySQL: Com_ and a command, Queries, Questions and sums of work';
+COMMENT ON COLUMN performance_schema.status_by_thread.variable_value IS
+	'Count since start or TRUNCATE of events_statements_summary_by_thread_by_event_name';
+
+CREATE VIEW performance_schema.status_by_account WITH (security_invoker = true) AS
+SELECT user_name, host,
+	'Com_' || c.name AS variable_name, s.count_star::text AS variable_value
+FROM performance_schema.events_statements_summary_by_account_by_event_name AS s
+CROSS JOIN LATERAL (
+	SELECT CASE s.event_name WHEN 'statement/com/Parse' THEN 'stmt_prepare' WHEN 'statement/com/Execute' THEN 'stmt_execute'
+		WHEN 'statement/com/Close' THEN 'stmt_close'
+		ELSE substring(s.event_name FROM '^statement/sql/(.*)') END) AS c (name)
+WHERE c.name IS NOT NULL
+UNION ALL
+SELECT user_name, host,
+	v.name, v.value::text
+FROM (
+	SELECT user_name, host,
+		sum(CASE WHEN event_name LIKE 'statement/sql/%' THEN count_star ELSE 0 END) AS queries,
+		sum(CASE WHEN event_name IN ('statement/com/Query', 'statement/com/Execute', 'statement/com/Function call')
+			THEN count_star ELSE 0 END) AS questions,
+		sum(sum_created_tmp_disk_tables) AS created_tmp_disk_tables,
+		sum(sum_created_tmp_tables) AS created_tmp_tables,
+		sum(sum_select_full_join) AS select_full_join,
+		sum(sum_select_full_range_join) AS select_full_range_join,
+		sum(sum_select_range) AS select_range,
+		sum(sum_select_range_check) AS select_range_check,
+		sum(sum_select_scan) AS select_scan,
+		sum(sum_sort_merge_passes) AS sort_merge_passes,
+		sum(sum_sort_range) AS sort_range,
+		sum(sum_sort_rows) AS sort_rows,
+		sum(sum_sort_scan) AS sort_scan
+	FROM performance_schema.events_statements_summary_by_account_by_event_name
+	GROUP BY user_name, host
+) AS s
+CROSS JOIN LATERAL (VALUES
+	('Queries', s.queries),
+	('Questions', s.questions),
+	('Created_tmp_disk_tables', s.created_tmp_disk_tables),
+	('Created_tmp_tables', s.created_tmp_tables),
+	('Select_full_join', s.select_full_join),
+	('Select_full_range_join', s.select_full_range_join),
+	('Select_range', s.select_range),
+	('Select_range_check', s.select_range_check),
+	('Select_scan', s.select_scan),
+	('Sort_merge_passes', s.sort_merge_passes),
+	('Sort_range', s.sort_range),
+	('Sort_rows', s.sort_rows),
+	('Sort_scan', s.sort_scan)
+) AS v (name, value)
+WHERE v.value IS NOT NULL;
+COMMENT ON VIEW performance_schema.status_by_account IS
+	'Status variables per account: commands and their work';
+COMMENT ON COLUMN performance_schema.status_by_account.user_name IS
+	'User (MySQL: USER); NULL for background processes';
+COMMENT ON COLUMN performance_schema.status_by_account.host IS
+	'Client host, [local] for Unix sockets; NULL for background processes';
+COMMENT ON COLUMN performance_schema.status_by_account.variable_name IS
+	'Name as in MySQL: Com_ and a command, Queries, Questions and sums of work';
+COMMENT ON COLUMN performance_schema.status_by_account.variable_value IS
+	'Count since start or TRUNCATE of events_statements_summary_by_account_by_event_name';
+
+CREATE VIEW performance_schema.status_by_user WITH (security_invoker = true) AS
+SELECT user_name,
+	'Com_' || c.name AS variable_name, s.count_star::text AS variable_value
+FROM performance_schema.events_statements_summary_by_user_by_event_name AS s
+CROSS JOIN LATERAL (
+	SELECT CASE s.event_name WHEN 'statement/com/Parse' THEN 'stmt_prepare' WHEN 'statement/com/Execute' THEN 'stmt_execute'
+		WHEN 'statement/com/Close' THEN 'stmt_close'
+		ELSE substring(s.event_name FROM '^statement/sql/(.*)') END) AS c (name)
+WHERE c.name IS NOT NULL
+UNION ALL
+SELECT user_name,
+	v.name, v.value::text
+FROM (
+	SELECT user_name,
+		sum(CASE WHEN event_name LIKE 'statement/sql/%' THEN count_star ELSE 0 END) AS queries,
+		sum(CASE WHEN event_name IN ('statement/com/Query', 'statement/com/Execute', 'statement/com/Function call')
+			THEN count_star ELSE 0 END) AS questions,
+		sum(sum_created_tmp_disk_tables) AS created_tmp_disk_tables,
+		sum(sum_created_tmp_tables) AS created_tmp_tables,
+		sum(sum_select_full_join) AS select_full_join,
+		sum(sum_select_full_range_join) AS select_full_range_join,
+		sum(sum_select_range) AS select_range,
+		sum(sum_select_range_check) AS select_range_check,
+		sum(sum_select_scan) AS select_scan,
+		sum(sum_sort_merge_passes) AS sort_merge_passes,
+		sum(sum_sort_range) AS sort_range,
+		sum(sum_sort_rows) AS sort_rows,
+		sum(sum_sort_scan) AS sort_scan
+	FROM performance_schema.events_statements_summary_by_user_by_event_name
+	GROUP BY user_name
+) AS s
+CROSS JOIN LATERAL (VALUES
+	('Queries', s.queries),
+	('Questions', s.questions),
+	('Created_tmp_disk_tables', s.created_tmp_disk_tables),
+	('Created_tmp_tables', s.created_tmp_tables),
+	('Select_full_join', s.select_full_join),
+	('Select_full_range_join', s.select_full_range_join),
+	('Select_range', s.select_range),
+	('Select_range_check', s.select_range_check),
+	('Select_scan', s.select_scan),
+	('Sort_merge_passes', s.sort_merge_passes),
+	('Sort_range', s.sort_range),
+	('Sort_rows', s.sort_rows),
+	('Sort_scan', s.sort_scan)
+) AS v (name, value)
+WHERE v.value IS NOT NULL;
+COMMENT ON VIEW performance_schema.status_by_user IS
+	'Status variables per user: commands and their work';
+COMMENT ON COLUMN performance_schema.status_by_user.user_name IS
+	'User (MySQL: USER); NULL for background processes';
+COMMENT ON COLUMN performance_schema.status_by_user.variable_name IS
+	'Name as in MySQL: Com_ and a command, Queries, Questions and sums of work';
+COMMENT ON COLUMN performance_schema.status_by_user.variable_value IS
+	'Count since start or TRUNCATE of events_statements_summary_by_user_by_event_name';
+
+CREATE VIEW performance_schema.status_by_host WITH (security_invoker = true) AS
+SELECT host,
+	'Com_' || c.name AS variable_name, s.count_star::text AS variable_value
+FROM performance_schema.events_statements_summary_by_host_by_event_name AS s
+CROSS JOIN LATERAL (
+	SELECT CASE s.event_name WHEN 'statement/com/Parse' THEN 'stmt_prepare' WHEN 'statement/com/Execute' THEN 'stmt_execute'
+		WHEN 'statement/com/Close' THEN 'stmt_close'
+		ELSE substring(s.event_name FROM '^statement/sql/(.*)') END) AS c (name)
+WHERE c.name IS NOT NULL
+UNION ALL
+SELECT host,
+	v.name, v.value::text
+FROM (
+	SELECT host,
+		sum(CASE WHEN event_name LIKE 'statement/sql/%' THEN count_star ELSE 0 END) AS queries,
+		sum(CASE WHEN event_name IN ('statement/com/Query', 'statement/com/Execute', 'statement/com/Function call')
+			THEN count_star ELSE 0 END) AS questions,
+		sum(sum_created_tmp_disk_tables) AS created_tmp_disk_tables,
+		sum(sum_created_tmp_tables) AS created_tmp_tables,
+		sum(sum_select_full_join) AS select_full_join,
+		sum(sum_select_full_range_join) AS select_full_range_join,
+		sum(sum_select_range) AS select_range,
+		sum(sum_select_range_check) AS select_range_check,
+		sum(sum_select_scan) AS select_scan,
+		sum(sum_sort_merge_passes) AS sort_merge_passes,
+		sum(sum_sort_range) AS sort_range,
+		sum(sum_sort_rows) AS sort_rows,
+		sum(sum_sort_scan) AS sort_scan
+	FROM performance_schema.events_statements_summary_by_host_by_event_name
+	GROUP BY host
+) AS s
+CROSS JOIN LATERAL (VALUES
+	('Queries', s.queries),
+	('Questions', s.questions),
+	('Created_tmp_disk_tables', s.created_tmp_disk_tables),
+	('Created_tmp_tables', s.created_tmp_tables),
+	('Select_full_join', s.select_full_join),
+	('Select_full_range_join', s.select_full_range_join),
+	('Select_range', s.select_range),
+	('Select_range_check', s.select_range_check),
+	('Select_scan', s.select_scan),
+	('Sort_merge_passes', s.sort_merge_passes),
+	('Sort_range', s.sort_range),
+	('Sort_rows', s.sort_rows),
+	('Sort_scan', s.sort_scan)
+) AS v (name, value)
+WHERE v.value IS NOT NULL;
+COMMENT ON VIEW performance_schema.status_by_host IS
+	'Status variables per client host: commands and their work';
+COMMENT ON COLUMN performance_schema.status_by_host.host IS
+	'Client host, [local] for Unix sockets; NULL for background processes';
+COMMENT ON COLUMN performance_schema.status_by_host.variable_name IS
+	'Name as in MySQL: Com_ and a command, Queries, Questions and sums of work';
+COMMENT ON COLUMN performance_schema.status_by_host.variable_value IS
+	'Count since start or TRUNCATE of events_statements_summary_by_host_by_event_name';
+
+CREATE VIEW performance_schema.status_global WITH (security_invoker = true) AS
+SELECT 
+	'Com_' || c.name AS variable_name, s.count_star::text AS variable_value
+FROM performance_schema.events_statements_summary_global_by_event_name AS s
+CROSS JOIN LATERAL (
+	SELECT CASE s.event_name WHEN 'statement/com/Parse' THEN 'stmt_prepare' WHEN 'statement/com/Execute' THEN 'stmt_execute'
+		WHEN 'statement/com/Close' THEN 'stmt_close'
+		ELSE substring(s.event_name FROM '^statement/sql/(.*)') END) AS c (name)
+WHERE c.name IS NOT NULL
+UNION ALL
+SELECT 
+	v.name, v.value::text
+FROM (
+	SELECT 
+		sum(CASE WHEN event_name LIKE 'statement/sql/%' THEN count_star ELSE 0 END) AS queries,
+		sum(CASE WHEN event_name IN ('statement/com/Query', 'statement/com/Execute', 'statement/com/Function call')
+			THEN count_star ELSE 0 END) AS questions,
+		sum(sum_created_tmp_disk_tables) AS created_tmp_disk_tables,
+		sum(sum_created_tmp_tables) AS created_tmp_tables,
+		sum(sum_select_full_join) AS select_full_join,
+		sum(sum_select_full_range_join) AS select_full_range_join,
+		sum(sum_select_range) AS select_range,
+		sum(sum_select_range_check) AS select_range_check,
+		sum(sum_select_scan) AS select_scan,
+		sum(sum_sort_merge_passes) AS sort_merge_passes,
+		sum(sum_sort_range) AS sort_range,
+		sum(sum_sort_rows) AS sort_rows,
+		sum(sum_sort_scan) AS sort_scan
+	FROM performance_schema.events_statements_summary_global_by_event_name
+	
+) AS s
+CROSS JOIN LATERAL (VALUES
+	('Queries', s.queries),
+	('Questions', s.questions),
+	('Created_tmp_disk_tables', s.created_tmp_disk_tables),
+	('Created_tmp_tables', s.created_tmp_tables),
+	('Select_full_join', s.select_full_join),
+	('Select_full_range_join', s.select_full_range_join),
+	('Select_range', s.select_range),
+	('Select_range_check', s.select_range_check),
+	('Select_scan', s.select_scan),
+	('Sort_merge_passes', s.sort_merge_passes),
+	('Sort_range', s.sort_range),
+	('Sort_rows', s.sort_rows),
+	('Sort_scan', s.sort_scan)
+) AS v (name, value)
+WHERE v.value IS NOT NULL;
+COMMENT ON VIEW performance_schema.status_global IS
+	'Status variables of all threads: commands and their work';
+COMMENT ON COLUMN performance_schema.status_global.variable_name IS
+	'Name as in MySQL: Com_ and a command, Queries, Questions and sums of work';
+COMMENT ON COLUMN performance_schema.status_global.variable_value IS
+	'Count since start or TRUNCATE of events_statements_summary_global_by_event_name';
+
+CREATE VIEW performance_schema.global_status WITH (security_invoker = true) AS
+SELECT s.variable_name, s.variable_value
+FROM performance_schema.status_global AS s
+UNION ALL
+SELECT v.name, CASE WHEN m.status = 'enabled' THEN (m.count / v.divisor)::text END
+FROM (VALUES
+	('Aborted_clients', 'server_sessions_abandoned', 1),
+	('Connections', 'server_sessions', 1),
+	('Created_tmp_files', 'sort_temporary_files', 1),
+	('Handler_commit', 'trx_commits', 1),
+	('Handler_rollback', 'trx_rollbacks', 1),
+	('Innodb_buffer_pool_pages_total', 'buffer_pool_pages_total', 1),
+	('Innodb_buffer_pool_read_requests', 'buffer_pool_read_requests', 1),
+	('Innodb_buffer_pool_reads', 'buffer_pool_reads', 1),
+	('Innodb_data_fsyncs', 'os_data_fsyncs', 1),
+	('Innodb_data_read', 'os_data_bytes_read', 1),
+	('Innodb_data_reads', 'os_data_reads', 1),
+	('Innodb_data_writes', 'os_data_writes', 1),
+	('Innodb_data_written', 'os_data_bytes_written', 1),
+	('Innodb_log_waits', 'log_waits', 1),
+	('Innodb_log_write_requests', 'log_records', 1),
+	('Innodb_log_writes', 'log_writes', 1),
+	('Innodb_os_log_fsyncs', 'os_log_fsyncs', 1),
+	('Innodb_os_log_written', 'os_log_bytes_written', 1),
+	('Innodb_page_size', 'server_page_size', 1),
+	('Innodb_pages_created', 'buffer_pages_created', 1),
+	('Innodb_pages_read', 'buffer_pages_read', 1),
+	('Innodb_pages_written', 'buffer_pages_written', 1),
+	('Innodb_redo_log_checkpoint_lsn', 'log_lsn_last_checkpoint', 1),
+	('Innodb_redo_log_current_lsn', 'log_lsn_current', 1),
+	('Innodb_redo_log_flushed_to_disk_lsn', 'log_lsn_last_flush', 1),
+	('Innodb_row_lock_current_waits', 'lock_row_lock_current_waits', 1),
+	('Innodb_row_lock_time', 'lock_row_lock_time', 1000),
+	('Innodb_row_lock_waits', 'lock_row_lock_waits', 1),
+	('Innodb_rows_deleted', 'dml_deletes', 1),
+	('Innodb_rows_inserted', 'dml_inserts', 1),
+	('Innodb_rows_read', 'dml_reads', 1),
+	('Innodb_rows_updated', 'dml_updates', 1),
+	('Table_locks_waited', 'lock_relation_waits', 1),
+	('Threads_connected', 'server_backends', 1)
+) AS v (name, metric, divisor)
+JOIN performance_schema.engine_metrics AS m ON m.name = v.metric
+UNION ALL
+SELECT 'P' || substr(l.variable_name, 2), l.variable_value::text
+FROM performance_schema.status AS l
+WHERE l.variable_name LIKE 'performance\_schema\_%\_lost'
+UNION ALL
+SELECT v.name, CASE WHEN v.counts THEN v.value::text END
+FROM (
+	SELECT sum(sum_number_of_bytes_read) AS received, sum(sum_number_of_bytes_write) AS sent
+	FROM performance_schema.socket_summary_by_event_name
+) AS b
+CROSS JOIN LATERAL (
+	SELECT EXISTS (
+		SELECT FROM performance_schema.setup_instruments AS i
+		WHERE i.name = 'wait/io/socket/postgres/client_connection' AND i.enabled = 'YES')
+) AS e (counts)
+CROSS JOIN LATERAL (VALUES
+	('Bytes_received', b.received, e.counts),
+	('Bytes_sent', b.sent, e.counts),
+	('Threads_running', (
+		SELECT count(*) FROM pg_stat_activity AS a
+		WHERE a.state IN ('active', 'fastpath function call') AND a.backend_type = 'client backend'
+	), pg_has_role('pg_read_all_stats', 'USAGE')),
+	('Uptime', floor(extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())), true)
+) AS v (name, value, counts);
+COMMENT ON VIEW performance_schema.global_status IS
+	'Status of the server, by MySQL''s names';
+COMMENT ON COLUMN performance_schema.global_status.variable_name IS
+	'Name as in MySQL';
+COMMENT ON COLUMN performance_schema.global_status.variable_value IS
+	'Value; NULL if it is not counted now or the reader may not know it';
+
+CREATE VIEW performance_schema.session_status WITH (security_invoker = true) AS
+SELECT g.variable_name,
+	CASE WHEN s.variable_name IS NOT NULL THEN coalesce(o.variable_value, '0')
+		WHEN g.variable_name = 'Bytes_received' AND g.variable_value IS NOT NULL THEN coalesce(b.received, 0)::text
+		WHEN g.variable_name = 'Bytes_sent' AND g.variable_value IS NOT NULL THEN coalesce(b.sent, 0)::text
+		ELSE g.variable_value END AS variable_value
+FROM performance_schema.global_status AS g
+LEFT JOIN performance_schema.status_global AS s ON s.variable_name = g.variable_name
+LEFT JOIN (
+	SELECT t.variable_name, t.variable_value
+	FROM performance_schema.status_by_thread AS t
+	JOIN performance_schema.threads AS me ON me.thread_id = t.thread_id
+	WHERE me.processlist_id = pg_backend_pid()
+) AS o ON o.variable_name = g.variable_name
+CROSS JOIN (
+	SELECT sum(c.sum_number_of_bytes_read) AS received, sum(c.sum_number_of_bytes_write) AS sent
+	FROM performance_schema.socket_instances AS i
+	JOIN performance_schema.socket_summary_by_instance AS c USING (object_instance_begin)
+	JOIN performance_schema.threads AS me ON me.thread_id = i.thread_id
+	WHERE me.processlist_id = pg_backend_pid()
+) AS b
+UNION ALL
+SELECT v.name, coalesce(v.value, '')
+FROM pg_stat_ssl AS l
+CROSS JOIN LATERAL (VALUES ('Ssl_cipher', l.cipher), ('Ssl_version', l.version)) AS v (name, value)
+WHERE l.pid = pg_backend_pid();
+COMMENT ON VIEW performance_schema.session_status IS
+	'Status of this session; what is no session''s is as in global_status';
+COMMENT ON COLUMN performance_schema.session_status.variable_name IS
+	'Name as in MySQL';
+COMMENT ON COLUMN performance_schema.session_status.variable_value IS
+	'Value; NULL if it is not counted now or the reader may not know it';
+
+-- Connection strings of subscriptions, for those who may read them; others get no rows instead of an error. (A view would ask
+-- for the privilege before it reads its first row.)
+CREATE FUNCTION performance_schema.subscription_sources(OUT subscription oid, OUT conninfo text)
+	RETURNS SETOF record LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF has_column_privilege('pg_catalog.pg_subscription', 'subconninfo', 'SELECT') THEN
+		RETURN QUERY SELECT s.oid, s.subconninfo FROM pg_catalog.pg_subscription AS s;
+	END IF;
+END $$;
+COMMENT ON FUNCTION performance_schema.subscription_sources() IS
+	'Connection strings of subscriptions, for who may read them in pg_subscription';
+
+CREATE FUNCTION performance_schema.conninfo_value(conninfo text, keyword text)
+	RETURNS text LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_conninfo_value';
+COMMENT ON FUNCTION performance_schema.conninfo_value(text, text) IS
+	'What a connection string says for a keyword, else NULL';
+
+CREATE VIEW performance_schema.replication_channels WITH (security_invoker = true) AS
+SELECT
+	'' AS channel_name,
+	'PHYSICAL' AS replication_type,
+	NULL::name AS database_name,
+	NULL::oid AS subscription_oid,
+	w.pid AS receiver_pid,
+	CASE WHEN w.pid IS NULL THEN 'CONNECTING' WHEN w.status = 'streaming' THEN 'ON'
+		WHEN w.status IS NOT NULL THEN 'CONNECTING' END AS receiver_state,
+	w.flushed_lsn AS received,
+	w.latest_end_lsn AS reported,
+	w.latest_end_time AS reported_time,
+	w.last_msg_send_time AS sent_time,
+	w.last_msg_receipt_time AS received_time
+FROM (SELECT pg_is_in_recovery()) AS r (standby)
+LEFT JOIN pg_stat_wal_receiver AS w ON true
+WHERE r.standby
+UNION ALL
+SELECT
+	s.subname,
+	'LOGICAL',
+	d.datname,
+	s.oid,
+	w.pid,
+	CASE WHEN NOT s.subenabled OR pg_is_in_recovery() THEN 'OFF' WHEN w.pid IS NULL THEN 'CONNECTING' ELSE 'ON' END,
+	w.received_lsn,
+	w.latest_end_lsn,
+	w.latest_end_time,
+	w.last_msg_send_time,
+	w.last_msg_receipt_time
+FROM pg_subscription AS s
+JOIN pg_database AS d ON d.oid = s.subdbid
+LEFT JOIN pg_stat_subscription AS w
+	ON w.subid = s.oid AND w.pid IS NOT NULL AND w.relid IS NULL AND to_jsonb(w) ->> 'leader_pid' IS NULL;
+COMMENT ON VIEW performance_schema.replication_channels IS
+	'Where this server gets changes from: the primary of a standby, and subscriptions; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_channels.channel_name IS
+	'Name of the subscription; empty: the primary';
+COMMENT ON COLUMN performance_schema.replication_channels.replication_type IS
+	'PHYSICAL or LOGICAL';
+COMMENT ON COLUMN performance_schema.replication_channels.database_name IS
+	'Database of the subscription';
+COMMENT ON COLUMN performance_schema.replication_channels.subscription_oid IS
+	'Subscription, as in pg_subscription';
+COMMENT ON COLUMN performance_schema.replication_channels.receiver_pid IS
+	'Process that receives, NULL if there is none now';
+COMMENT ON COLUMN performance_schema.replication_channels.receiver_state IS
+	'ON, CONNECTING (shall run, but does not receive now) or OFF (disabled, or on a standby); NULL if the reader may not know it';
+COMMENT ON COLUMN performance_schema.replication_channels.received IS
+	'Position up to which WAL was received';
+COMMENT ON COLUMN performance_schema.replication_channels.reported IS
+	'Position that the sender has reported last';
+COMMENT ON COLUMN performance_schema.replication_channels.reported_time IS
+	'When the sender said so, by its clock';
+COMMENT ON COLUMN performance_schema.replication_channels.sent_time IS
+	'When the last message was sent, by the sender''s clock';
+COMMENT ON COLUMN performance_schema.replication_channels.received_time IS
+	'When it arrived';
+
+CREATE VIEW performance_schema.replication_connection_configuration WITH (security_invoker = true) AS
+SELECT
+	c.channel_name,
+	coalesce(performance_schema.conninfo_value(i.conninfo, 'host'), w.sender_host) AS host,
+	coalesce(substring(performance_schema.conninfo_value(i.conninfo, 'port') FROM '^\d{1,5}')::integer, w.sender_port) AS port,
+	performance_schema.conninfo_value(i.conninfo, 'user') AS user_name,
+	NULL::text AS network_interface,
+	'1' AS auto_position,
+	CASE WHEN i.conninfo IS NULL THEN NULL WHEN m.sslmode = 'disable' THEN 'NO' ELSE 'YES' END AS ssl_allowed,
+	performance_schema.conninfo_value(i.conninfo, 'sslrootcert') AS ssl_ca_file,
+	NULL::text AS ssl_ca_path,
+	performance_schema.conninfo_value(i.conninfo, 'sslcert') AS ssl_certificate,
+	NULL::text AS ssl_cipher,
+	performance_schema.conninfo_value(i.conninfo, 'sslkey') AS ssl_key,
+	CASE WHEN i.conninfo IS NULL THEN NULL WHEN m.sslmode IN ('verify-ca', 'verify-full') THEN 'YES' ELSE 'NO' END
+		AS ssl_verify_server_certificate,
+	performance_schema.conninfo_value(i.conninfo, 'sslcrl') AS ssl_crl_file,
+	performance_schema.conninfo_value(i.conninfo, 'sslcrldir') AS ssl_crl_path,
+	(SELECT g.setting::numeric / 1000 FROM pg_settings AS g WHERE g.name = 'wal_retrieve_retry_interval')
+		AS connection_retry_interval,
+	NULL::bigint AS connection_retry_count,
+	(SELECT g.setting::double precision FROM pg_settings AS g WHERE g.name = 'wal_receiver_status_interval')
+		AS heartbeat_interval,
+	performance_schema.conninfo_value(i.conninfo, 'ssl_min_protocol_version') AS tls_version,
+	NULL::text AS public_key_path,
+	NULL::text AS get_public_key,
+	NULL::text AS network_namespace,
+	'uncompressed' AS compression_algorithm,
+	NULL::integer AS zstd_compression_level,
+	NULL::text AS tls_ciphersuites,
+	CASE WHEN i.conninfo IS NULL THEN NULL
+		WHEN performance_schema.conninfo_value(i.conninfo, 'host') LIKE '%,%' OR i.conninfo ~ '^\s*postgres(ql)?://([^@/?]*@)?[^/?]*,' THEN '1'
+		ELSE '0' END AS source_connection_auto_failover,
+	NULL::text AS gtid_only,
+	c.replication_type,
+	c.database_name,
+	coalesce(s.subslotname, w.slot_name) AS slot_name,
+	s.subpublications AS publications
+FROM performance_schema.replication_channels AS c
+LEFT JOIN pg_subscription AS s ON s.oid = c.subscription_oid
+LEFT JOIN performance_schema.subscription_sources() AS o ON o.subscription = c.subscription_oid
+LEFT JOIN pg_stat_wal_receiver AS w ON c.replication_type = 'PHYSICAL'
+LEFT JOIN pg_settings AS p ON p.name = 'primary_conninfo' AND c.replication_type = 'PHYSICAL'
+CROSS JOIN LATERAL (SELECT coalesce(o.conninfo, nullif(p.setting, ''))) AS i (conninfo)
+CROSS JOIN LATERAL (SELECT performance_schema.conninfo_value(i.conninfo, 'sslmode')) AS m (sslmode);
+COMMENT ON VIEW performance_schema.replication_connection_configuration IS
+	'How this server connects to where it gets changes from';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.channel_name IS
+	'Name of the subscription; empty: the primary';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.host IS
+	'Host; for who may read the connection string, as the next ones';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.port IS
+	'Port, the first of a list';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.user_name IS
+	'User (MySQL: USER)';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.network_interface IS
+	'Always NULL: the system chooses';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.auto_position IS
+	'Always 1: a stream goes on where it was left';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.ssl_allowed IS
+	'NO for sslmode = disable, else YES';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.ssl_ca_file IS
+	'sslrootcert';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.ssl_ca_path IS
+	'Always NULL: there is a file only';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.ssl_certificate IS
+	'sslcert';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.ssl_cipher IS
+	'Always NULL: not a matter of the client';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.ssl_key IS
+	'Path of the key, sslkey';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.ssl_verify_server_certificate IS
+	'YES for sslmode = verify-ca and verify-full';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.ssl_crl_file IS
+	'sslcrl';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.ssl_crl_path IS
+	'sslcrldir';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.connection_retry_interval IS
+	'Seconds between attempts: wal_retrieve_retry_interval';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.connection_retry_count IS
+	'Always NULL: without end';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.heartbeat_interval IS
+	'Seconds between reports to the sender: wal_receiver_status_interval';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.tls_version IS
+	'Least version, ssl_min_protocol_version';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.public_key_path IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.get_public_key IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.network_namespace IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.compression_algorithm IS
+	'Always uncompressed';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.zstd_compression_level IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.tls_ciphersuites IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.source_connection_auto_failover IS
+	'1 if the connection string names more hosts than one';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.gtid_only IS
+	'Always NULL: there are no GTIDs';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.replication_type IS
+	'PHYSICAL or LOGICAL; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.database_name IS
+	'Database of the subscription; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.slot_name IS
+	'Replication slot at the sender; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_connection_configuration.publications IS
+	'Publications that are subscribed to; not in MySQL';
+
+CREATE VIEW performance_schema.replication_connection_status WITH (security_invoker = true) AS
+SELECT
+	c.channel_name,
+	'' AS group_name,
+	CASE c.replication_type WHEN 'PHYSICAL' THEN (SELECT i.system_identifier FROM pg_control_system() AS i)::text END AS source_uuid,
+	t.thread_id,
+	c.receiver_state AS service_state,
+	NULL::bigint AS count_received_heartbeats,
+	c.received_time AS last_heartbeat_timestamp,
+	c.received::text AS received_transaction_set,
+	NULL::integer AS last_error_number,
+	NULL::text AS last_error_message,
+	NULL::timestamptz AS last_error_timestamp,
+	c.reported::text AS last_queued_transaction,
+	NULL::timestamptz AS last_queued_transaction_original_commit_timestamp,
+	c.reported_time AS last_queued_transaction_immediate_commit_timestamp,
+	c.sent_time AS last_queued_transaction_start_queue_timestamp,
+	c.received_time AS last_queued_transaction_end_queue_timestamp,
+	NULL::text AS queueing_transaction,
+	NULL::timestamptz AS queueing_transaction_original_commit_timestamp,
+	NULL::timestamptz AS queueing_transaction_immediate_commit_timestamp,
+	NULL::timestamptz AS queueing_transaction_start_queue_timestamp,
+	c.replication_type,
+	c.database_name,
+	c.receiver_pid AS pid
+FROM performance_schema.replication_channels AS c
+LEFT JOIN performance_schema.threads AS t ON t.thread_os_id = c.receiver_pid;
+COMMENT ON VIEW performance_schema.replication_connection_status IS
+	'State of the connections over which this server gets changes';
+COMMENT ON COLUMN performance_schema.replication_connection_status.channel_name IS
+	'Name of the subscription; empty: the primary';
+COMMENT ON COLUMN performance_schema.replication_connection_status.group_name IS
+	'Always empty: there are no groups';
+COMMENT ON COLUMN performance_schema.replication_connection_status.source_uuid IS
+	'System identifier, which a standby has in common with its primary; of a subscription not known';
+COMMENT ON COLUMN performance_schema.replication_connection_status.thread_id IS
+	'Thread of the receiver';
+COMMENT ON COLUMN performance_schema.replication_connection_status.service_state IS
+	'ON, CONNECTING or OFF';
+COMMENT ON COLUMN performance_schema.replication_connection_status.count_received_heartbeats IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN performance_schema.replication_connection_status.last_heartbeat_timestamp IS
+	'When the last message arrived';
+COMMENT ON COLUMN performance_schema.replication_connection_status.received_transaction_set IS
+	'Position up to which WAL was received';
+COMMENT ON COLUMN performance_schema.replication_connection_status.last_error_number IS
+	'Always NULL: the server keeps no error; it is in its log';
+COMMENT ON COLUMN performance_schema.replication_connection_status.last_error_message IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_connection_status.last_error_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_connection_status.last_queued_transaction IS
+	'Position that the sender has reported last';
+COMMENT ON COLUMN performance_schema.replication_connection_status.last_queued_transaction_original_commit_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_connection_status.last_queued_transaction_immediate_commit_timestamp IS
+	'When the sender reported that position, by its clock';
+COMMENT ON COLUMN performance_schema.replication_connection_status.last_queued_transaction_start_queue_timestamp IS
+	'When the last message was sent, by the sender''s clock';
+COMMENT ON COLUMN performance_schema.replication_connection_status.last_queued_transaction_end_queue_timestamp IS
+	'When it arrived';
+COMMENT ON COLUMN performance_schema.replication_connection_status.queueing_transaction IS
+	'Always NULL: WAL comes in pages, not in transactions';
+COMMENT ON COLUMN performance_schema.replication_connection_status.queueing_transaction_original_commit_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_connection_status.queueing_transaction_immediate_commit_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_connection_status.queueing_transaction_start_queue_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_connection_status.replication_type IS
+	'PHYSICAL or LOGICAL; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_connection_status.database_name IS
+	'Database of the subscription; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_connection_status.pid IS
+	'Process of the receiver; not in MySQL';
+
+CREATE VIEW performance_schema.replication_applier_configuration WITH (security_invoker = true) AS
+SELECT
+	c.channel_name,
+	CASE c.replication_type WHEN 'LOGICAL' THEN 0 ELSE
+		(SELECT g.setting::numeric / 1000 FROM pg_settings AS g WHERE g.name = 'recovery_min_apply_delay') END AS desired_delay,
+	o.rolname AS privilege_checks_user,
+	CASE c.replication_type WHEN 'LOGICAL' THEN 'YES' ELSE 'NO' END AS require_row_format,
+	'OFF' AS require_table_primary_key_check,
+	'OFF' AS assign_gtids_to_anonymous_transactions_type,
+	NULL::text AS assign_gtids_to_anonymous_transactions_value,
+	c.replication_type,
+	c.database_name,
+	s.subtwophasestate <> 'd' AS two_phase,
+	s.subdisableonerr AS disable_on_error,
+	s.subsynccommit AS synchronous_commit
+FROM performance_schema.replication_channels AS c
+LEFT JOIN pg_subscription AS s ON s.oid = c.subscription_oid
+LEFT JOIN pg_roles AS o ON o.oid = s.subowner;
+COMMENT ON VIEW performance_schema.replication_applier_configuration IS
+	'How changes from elsewhere are applied here';
+COMMENT ON COLUMN performance_schema.replication_applier_configuration.channel_name IS
+	'Name of the subscription; empty: the primary';
+COMMENT ON COLUMN performance_schema.replication_applier_configuration.desired_delay IS
+	'Seconds that a standby waits on purpose: recovery_min_apply_delay';
+COMMENT ON COLUMN performance_schema.replication_applier_configuration.privilege_checks_user IS
+	'Owner of the subscription, who bounds what it may change; NULL for a standby';
+COMMENT ON COLUMN performance_schema.replication_applier_configuration.require_row_format IS
+	'YES for a subscription: rows are sent, not statements';
+COMMENT ON COLUMN performance_schema.replication_applier_configuration.require_table_primary_key_check IS
+	'Always OFF: a table without a key can have another replica identity';
+COMMENT ON COLUMN performance_schema.replication_applier_configuration.assign_gtids_to_anonymous_transactions_type IS
+	'Always OFF';
+COMMENT ON COLUMN performance_schema.replication_applier_configuration.assign_gtids_to_anonymous_transactions_value IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_configuration.replication_type IS
+	'PHYSICAL or LOGICAL; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_configuration.database_name IS
+	'Database of the subscription; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_configuration.two_phase IS
+	'Are prepared transactions applied when they are prepared? Not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_configuration.disable_on_error IS
+	'Is the subscription disabled by an error? Not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_configuration.synchronous_commit IS
+	'synchronous_commit of the applier; not in MySQL';
+
+CREATE VIEW performance_schema.replication_applier_status WITH (security_invoker = true) AS
+SELECT
+	c.channel_name,
+	CASE WHEN c.replication_type = 'LOGICAL' THEN CASE WHEN c.receiver_pid IS NULL THEN 'OFF' ELSE 'ON' END
+		WHEN pg_is_wal_replay_paused() THEN 'OFF' ELSE 'ON' END AS service_state,
+	NULL::bigint AS remaining_delay,
+	coalesce(e.apply_error_count, 0) AS count_transactions_retries,
+	c.replication_type,
+	c.database_name,
+	CASE c.replication_type WHEN 'LOGICAL' THEN c.reported ELSE pg_last_wal_replay_lsn() END AS applied,
+	CASE c.replication_type WHEN 'PHYSICAL' THEN pg_last_xact_replay_timestamp() END AS applied_time,
+	CASE c.replication_type WHEN 'PHYSICAL' THEN greatest(c.received - pg_last_wal_replay_lsn(), 0) END AS bytes_behind
+FROM performance_schema.replication_channels AS c
+LEFT JOIN pg_stat_subscription_stats AS e ON e.subid = c.subscription_oid;
+COMMENT ON VIEW performance_schema.replication_applier_status IS
+	'Are changes from elsewhere applied here, and how far?';
+COMMENT ON COLUMN performance_schema.replication_applier_status.channel_name IS
+	'Name of the subscription; empty: the primary';
+COMMENT ON COLUMN performance_schema.replication_applier_status.service_state IS
+	'ON; OFF if replay is paused, or the subscription has no process now';
+COMMENT ON COLUMN performance_schema.replication_applier_status.remaining_delay IS
+	'Always NULL: the server does not tell how much of the delay is left';
+COMMENT ON COLUMN performance_schema.replication_applier_status.count_transactions_retries IS
+	'Times that a subscription failed to apply changes and began again; 0 for a standby';
+COMMENT ON COLUMN performance_schema.replication_applier_status.replication_type IS
+	'PHYSICAL or LOGICAL; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_status.database_name IS
+	'Database of the subscription; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_status.applied IS
+	'Position up to which changes are applied; of a subscription, that it has reported to the sender; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_status.applied_time IS
+	'When the transaction that a standby has replayed last was committed at the primary; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_status.bytes_behind IS
+	'Bytes received and not yet replayed; not in MySQL';
+
+CREATE VIEW performance_schema.replication_appliers WITH (security_invoker = true) AS
+SELECT c.channel_name, c.replication_type, c.database_name, 'startup' AS applier_type,
+	(SELECT a.pid FROM pg_stat_activity AS a WHERE a.backend_type = 'startup') AS pid, NULL::integer AS leader_pid,
+	NULL::oid AS table_oid
+FROM performance_schema.replication_channels AS c
+WHERE c.replication_type = 'PHYSICAL'
+UNION ALL
+SELECT c.channel_name, c.replication_type, c.database_name,
+	CASE WHEN w.relid IS NOT NULL THEN 'table synchronization' WHEN l.leader_pid IS NOT NULL THEN 'parallel apply' ELSE 'apply' END,
+	w.pid, l.leader_pid, w.relid
+FROM performance_schema.replication_channels AS c
+JOIN pg_stat_subscription AS w ON w.subid = c.subscription_oid AND w.pid IS NOT NULL
+CROSS JOIN LATERAL (SELECT (to_jsonb(w) ->> 'leader_pid')::integer) AS l (leader_pid);
+COMMENT ON VIEW performance_schema.replication_appliers IS
+	'Processes that apply changes from elsewhere; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_appliers.channel_name IS
+	'Name of the subscription; empty: the primary';
+COMMENT ON COLUMN performance_schema.replication_appliers.replication_type IS
+	'PHYSICAL or LOGICAL';
+COMMENT ON COLUMN performance_schema.replication_appliers.database_name IS
+	'Database of the subscription';
+COMMENT ON COLUMN performance_schema.replication_appliers.applier_type IS
+	'startup (replays WAL), apply, parallel apply (of one large transaction), or table synchronization';
+COMMENT ON COLUMN performance_schema.replication_appliers.pid IS
+	'Process, for who sees it';
+COMMENT ON COLUMN performance_schema.replication_appliers.leader_pid IS
+	'Process that a parallel applier works for';
+COMMENT ON COLUMN performance_schema.replication_appliers.table_oid IS
+	'Table that is copied';
+
+CREATE VIEW performance_schema.replication_applier_status_by_coordinator WITH (security_invoker = true) AS
+SELECT
+	c.channel_name,
+	t.thread_id,
+	'ON' AS service_state,
+	NULL::integer AS last_error_number,
+	NULL::text AS last_error_message,
+	NULL::timestamptz AS last_error_timestamp,
+	c.reported::text AS last_processed_transaction,
+	NULL::timestamptz AS last_processed_transaction_original_commit_timestamp,
+	c.reported_time AS last_processed_transaction_immediate_commit_timestamp,
+	c.sent_time AS last_processed_transaction_start_buffer_timestamp,
+	c.received_time AS last_processed_transaction_end_buffer_timestamp,
+	NULL::text AS processing_transaction,
+	NULL::timestamptz AS processing_transaction_original_commit_timestamp,
+	NULL::timestamptz AS processing_transaction_immediate_commit_timestamp,
+	NULL::timestamptz AS processing_transaction_start_buffer_timestamp,
+	c.database_name,
+	c.receiver_pid AS pid
+FROM performance_schema.replication_channels AS c
+LEFT JOIN performance_schema.threads AS t ON t.thread_os_id = c.receiver_pid
+WHERE c.receiver_pid IN (SELECT a.leader_pid FROM performance_schema.replication_appliers AS a);
+COMMENT ON VIEW performance_schema.replication_applier_status_by_coordinator IS
+	'The process of each subscription that hands changes to other processes, while it does';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.channel_name IS
+	'Name of the subscription';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.thread_id IS
+	'Thread';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.service_state IS
+	'Always ON: without the process there is no row';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.last_error_number IS
+	'Always NULL: the server keeps no error; it is in its log';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.last_error_message IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.last_error_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.last_processed_transaction IS
+	'Position that the sender has reported last';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.last_processed_transaction_original_commit_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.last_processed_transaction_immediate_commit_timestamp IS
+	'When the sender reported that position, by its clock';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.last_processed_transaction_start_buffer_timestamp IS
+	'When the last message was sent, by the sender''s clock';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.last_processed_transaction_end_buffer_timestamp IS
+	'When it arrived';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.processing_transaction IS
+	'Always NULL: not told';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.processing_transaction_original_commit_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.processing_transaction_immediate_commit_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.processing_transaction_start_buffer_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.database_name IS
+	'Database of the subscription; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_coordinator.pid IS
+	'Process; not in MySQL';
+
+CREATE VIEW performance_schema.replication_applier_status_by_worker WITH (security_invoker = true) AS
+SELECT
+	a.channel_name,
+	row_number() OVER (PARTITION BY a.database_name, a.channel_name ORDER BY a.applier_type, a.pid) - 1 AS worker_id,
+	t.thread_id,
+	CASE a.applier_type WHEN 'startup' THEN s.service_state ELSE 'ON' END AS service_state,
+	NULL::integer AS last_error_number,
+	NULL::text AS last_error_message,
+	NULL::timestamptz AS last_error_timestamp,
+	CASE WHEN a.applier_type IN ('startup', 'apply') THEN s.applied::text END AS last_applied_transaction,
+	s.applied_time AS last_applied_transaction_original_commit_timestamp,
+	s.applied_time AS last_applied_transaction_immediate_commit_timestamp,
+	NULL::timestamptz AS last_applied_transaction_start_apply_timestamp,
+	CASE a.applier_type WHEN 'apply' THEN c.reported_time END AS last_applied_transaction_end_apply_timestamp,
+	NULL::text AS applying_transaction,
+	NULL::timestamptz AS applying_transaction_original_commit_timestamp,
+	NULL::timestamptz AS applying_transaction_immediate_commit_timestamp,
+	NULL::timestamptz AS applying_transaction_start_apply_timestamp,
+	NULL::bigint AS last_applied_transaction_retries_count,
+	NULL::integer AS last_applied_transaction_last_transient_error_number,
+	NULL::text AS last_applied_transaction_last_transient_error_message,
+	NULL::timestamptz AS last_applied_transaction_last_transient_error_timestamp,
+	NULL::bigint AS applying_transaction_retries_count,
+	NULL::integer AS applying_transaction_last_transient_error_number,
+	NULL::text AS applying_transaction_last_transient_error_message,
+	NULL::timestamptz AS applying_transaction_last_transient_error_timestamp,
+	a.applier_type,
+	a.database_name,
+	a.pid,
+	a.table_oid
+FROM performance_schema.replication_appliers AS a
+JOIN performance_schema.replication_channels AS c
+	ON c.channel_name = a.channel_name AND c.database_name IS NOT DISTINCT FROM a.database_name
+JOIN performance_schema.replication_applier_status AS s
+	ON s.channel_name = a.channel_name AND s.database_name IS NOT DISTINCT FROM a.database_name
+LEFT JOIN performance_schema.threads AS t ON t.thread_os_id = a.pid;
+COMMENT ON VIEW performance_schema.replication_applier_status_by_worker IS
+	'Processes that apply changes from elsewhere, and how far they are';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.channel_name IS
+	'Name of the subscription; empty: the primary';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.worker_id IS
+	'Number of the process in its channel, from 0 on';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.thread_id IS
+	'Thread';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.service_state IS
+	'ON; OFF if replay is paused';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.last_error_number IS
+	'Always NULL: the server keeps no error; it is in its log';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.last_error_message IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.last_error_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.last_applied_transaction IS
+	'Position up to which a standby has replayed; of a subscription, that its applier has reported';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.last_applied_transaction_original_commit_timestamp IS
+	'When the transaction that a standby has replayed last was committed';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.last_applied_transaction_immediate_commit_timestamp IS
+	'The same: of the primary';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.last_applied_transaction_start_apply_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.last_applied_transaction_end_apply_timestamp IS
+	'When a subscription''s sender reported the position, by its clock';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.applying_transaction IS
+	'Always NULL: not told';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.applying_transaction_original_commit_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.applying_transaction_immediate_commit_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.applying_transaction_start_apply_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.last_applied_transaction_retries_count IS
+	'Always NULL: see replication_applier_status';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.last_applied_transaction_last_transient_error_number IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.last_applied_transaction_last_transient_error_message IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.last_applied_transaction_last_transient_error_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.applying_transaction_retries_count IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.applying_transaction_last_transient_error_number IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.applying_transaction_last_transient_error_message IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.applying_transaction_last_transient_error_timestamp IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.applier_type IS
+	'startup, apply, parallel apply or table synchronization; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.database_name IS
+	'Database of the subscription; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.pid IS
+	'Process, for who sees it; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_status_by_worker.table_oid IS
+	'Table that is copied; not in MySQL';
+
+CREATE VIEW performance_schema.replication_applier_filters WITH (security_invoker = true) AS
+SELECT
+	s.subname AS channel_name,
+	f.filter_name,
+	f.filter_rule,
+	'CHANGE_REPLICATION_FILTER_FOR_CHANNEL' AS configured_by,
+	NULL::timestamptz AS active_since,
+	NULL::bigint AS counter,
+	d.datname AS database_name,
+	f.synchronized
+FROM pg_subscription AS s
+JOIN pg_database AS d ON d.oid = s.subdbid
+CROSS JOIN LATERAL (
+	SELECT 'PUBLICATION', p.name, NULL::boolean FROM unnest(s.subpublications) AS p (name)
+	UNION ALL
+	SELECT 'REPLICATE_DO_TABLE', n.nspname || '.' || k.relname, r.srsubstate IN ('s', 'r')
+	FROM pg_subscription_rel AS r
+	JOIN pg_class AS k ON k.oid = r.srrelid
+	JOIN pg_namespace AS n ON n.oid = k.relnamespace
+	WHERE r.srsubid = s.oid
+) AS f (filter_name, filter_rule, synchronized);
+COMMENT ON VIEW performance_schema.replication_applier_filters IS
+	'What a subscription lets in: the publications it names, and its tables in this database';
+COMMENT ON COLUMN performance_schema.replication_applier_filters.channel_name IS
+	'Name of the subscription';
+COMMENT ON COLUMN performance_schema.replication_applier_filters.filter_name IS
+	'PUBLICATION, or REPLICATE_DO_TABLE as in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_filters.filter_rule IS
+	'Name of the publication or the table';
+COMMENT ON COLUMN performance_schema.replication_applier_filters.configured_by IS
+	'Always CHANGE_REPLICATION_FILTER_FOR_CHANNEL: CREATE or ALTER SUBSCRIPTION';
+COMMENT ON COLUMN performance_schema.replication_applier_filters.active_since IS
+	'Always NULL: the server does not keep it';
+COMMENT ON COLUMN performance_schema.replication_applier_filters.counter IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN performance_schema.replication_applier_filters.database_name IS
+	'Database of the subscription; not in MySQL';
+COMMENT ON COLUMN performance_schema.replication_applier_filters.synchronized IS
+	'For a table: is its first copy done? Not in MySQL';
+
+CREATE VIEW performance_schema.tls_channel_status WITH (security_invoker = true) AS
+SELECT 'postgres_main' AS channel, p.name AS property,
+	CASE p.setting WHEN 'ssl' THEN CASE s.setting WHEN 'on' THEN 'Yes' ELSE 'No' END ELSE s.setting END AS value
+FROM (VALUES
+	('Enabled', 'ssl'),
+	('Current_tls_ca', 'ssl_ca_file'),
+	('Current_tls_cert', 'ssl_cert_file'),
+	('Current_tls_key', 'ssl_key_file'),
+	('Current_tls_version', 'ssl_min_protocol_version'),
+	('Current_tls_version_max', 'ssl_max_protocol_version'),
+	('Current_tls_cipher', 'ssl_ciphers'),
+	('Current_tls_ciphersuites', 'ssl_tls13_ciphers'),
+	('Current_tls_groups', 'ssl_groups'),
+	('Current_tls_curve', 'ssl_ecdh_curve'),
+	('Current_tls_crl', 'ssl_crl_file'),
+	('Current_tls_crlpath', 'ssl_crl_dir'),
+	('Current_tls_library', 'ssl_library')
+) AS p (name, setting)
+JOIN pg_settings AS s ON s.name = p.setting;
+COMMENT ON VIEW performance_schema.tls_channel_status IS
+	'How the server encrypts connections of clients';
+COMMENT ON COLUMN performance_schema.tls_channel_status.channel IS
+	'Always postgres_main: there is one';
+COMMENT ON COLUMN performance_schema.tls_channel_status.property IS
+	'Enabled, or Current_tls_... as in MySQL';
+COMMENT ON COLUMN performance_schema.tls_channel_status.value IS
+	'What is set, as far as the reader sees it in pg_settings';
+
+CREATE VIEW performance_schema.user_defined_functions WITH (security_invoker = true) AS
+SELECT
+	p.proname::text AS udf_name,
+	format_type(p.prorettype, NULL) AS udf_return_type,
+	CASE p.prokind WHEN 'p' THEN 'procedure' WHEN 'w' THEN 'window' WHEN 'a' THEN 'aggregate' ELSE 'function' END AS udf_type,
+	f.probin AS udf_library,
+	u.calls AS udf_usage_count,
+	n.nspname AS udf_schema,
+	pg_get_function_identity_arguments(p.oid) AS udf_arguments,
+	p.oid AS udf_oid
+FROM pg_proc AS p
+JOIN pg_namespace AS n ON n.oid = p.pronamespace
+LEFT JOIN pg_aggregate AS a ON a.aggfnoid = p.oid
+JOIN pg_proc AS f ON f.oid = coalesce(a.aggtransfn, p.oid)
+JOIN pg_language AS l ON l.oid = f.prolang AND l.lanname = 'c'
+LEFT JOIN pg_stat_user_functions AS u ON u.funcid = p.oid
+WHERE p.oid >= 16384;
+COMMENT ON VIEW performance_schema.user_defined_functions IS
+	'Functions of loaded libraries in this database; those of the server itself are left out';
+COMMENT ON COLUMN performance_schema.user_defined_functions.udf_name IS
+	'Name';
+COMMENT ON COLUMN performance_schema.user_defined_functions.udf_return_type IS
+	'Type of the result';
+COMMENT ON COLUMN performance_schema.user_defined_functions.udf_type IS
+	'function, procedure, window or aggregate';
+COMMENT ON COLUMN performance_schema.user_defined_functions.udf_library IS
+	'Library, as pg_proc has it';
+COMMENT ON COLUMN performance_schema.user_defined_functions.udf_usage_count IS
+	'Calls since pg_stat_reset, with track_functions = all; else NULL';
+COMMENT ON COLUMN performance_schema.user_defined_functions.udf_schema IS
+	'Schema; not in MySQL';
+COMMENT ON COLUMN performance_schema.user_defined_functions.udf_arguments IS
+	'Types of the arguments; not in MySQL';
+COMMENT ON COLUMN performance_schema.user_defined_functions.udf_oid IS
+	'Function, as in pg_proc; not in MySQL';
+
+CREATE VIEW performance_schema.log_status WITH (security_invoker = true) AS
+SELECT
+	s.system_identifier::text AS server_uuid,
+	json_build_object(
+		'wal_lsn', l.lsn,
+		'wal_file', CASE WHEN NOT pg_is_in_recovery() THEN pg_walfile_name(l.lsn) END,
+		'timeline', c.timeline_id) AS local,
+	json_build_object('channels', (
+		SELECT coalesce(json_agg(json_build_object(
+			'channel_name', r.channel_name, 'database_name', r.database_name, 'received_lsn', r.received,
+			'reported_lsn', r.reported) ORDER BY r.database_name, r.channel_name), '[]')
+		FROM performance_schema.replication_channels AS r)) AS replication,
+	json_build_object('PostgreSQL', json_build_object(
+		'LSN', CASE WHEN pg_is_in_recovery() THEN l.lsn ELSE pg_current_wal_flush_lsn() END,
+		'LSN_checkpoint', c.redo_lsn)) AS storage_engines
+FROM pg_control_system() AS s
+CROSS JOIN pg_control_checkpoint() AS c
+CROSS JOIN LATERAL (
+	SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END AS lsn
+) AS l;
+COMMENT ON VIEW performance_schema.log_status IS
+	'Where the server''s logs are, for a backup that is made without its help';
+COMMENT ON COLUMN performance_schema.log_status.server_uuid IS
+	'System identifier';
+COMMENT ON COLUMN performance_schema.log_status.local IS
+	'WAL that is written now, or of a standby replayed last: position, file and timeline';
+COMMENT ON COLUMN performance_schema.log_status.replication IS
+	'Channels, see replication_channels: how far each has received';
+COMMENT ON COLUMN performance_schema.log_status.storage_engines IS
+	'Positions of the checkpoint from which a crash would be recovered, and of what is on disk';
+
+CREATE VIEW performance_schema.clone_status WITH (security_invoker = true) AS
+SELECT
+	row_number() OVER (ORDER BY b.pid)::integer AS id,
+	b.pid,
+	'In Progress' AS state,
+	a.query_start AS begin_time,
+	NULL::timestamptz AS end_time,
+	'LOCAL INSTANCE' AS source,
+	CASE WHEN a.backend_start IS NOT NULL THEN coalesce(host(a.client_addr), '[local]') END AS destination,
+	NULL::integer AS error_no,
+	NULL::text AS error_message,
+	NULL::text AS binlog_file,
+	NULL::bigint AS binlog_position,
+	NULL::text AS gtid_executed,
+	a.application_name
+FROM pg_stat_progress_basebackup AS b
+LEFT JOIN pg_stat_activity AS a ON a.pid = b.pid;
+COMMENT ON VIEW performance_schema.clone_status IS
+	'Base backups that this server sends now';
+COMMENT ON COLUMN performance_schema.clone_status.id IS
+	'Number of the backup, by its process';
+COMMENT ON COLUMN performance_schema.clone_status.pid IS
+	'Process that sends it';
+COMMENT ON COLUMN performance_schema.clone_status.state IS
+	'Always In Progress: what has ended is not kept';
+COMMENT ON COLUMN performance_schema.clone_status.begin_time IS
+	'When it began, for who sees the session';
+COMMENT ON COLUMN performance_schema.clone_status.end_time IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.clone_status.source IS
+	'Always LOCAL INSTANCE';
+COMMENT ON COLUMN performance_schema.clone_status.destination IS
+	'Host of the client, [local] for a Unix socket';
+COMMENT ON COLUMN performance_schema.clone_status.error_no IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.clone_status.error_message IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.clone_status.binlog_file IS
+	'Always NULL: the WAL file is told to the client only';
+COMMENT ON COLUMN performance_schema.clone_status.binlog_position IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.clone_status.gtid_executed IS
+	'Always NULL: there are no GTIDs';
+COMMENT ON COLUMN performance_schema.clone_status.application_name IS
+	'Application name of the client; not in MySQL';
+
+CREATE VIEW performance_schema.clone_progress WITH (security_invoker = true) AS
+SELECT
+	c.id,
+	s.stage,
+	CASE WHEN s.number < p.number THEN 'Completed' WHEN s.number = p.number THEN 'In Progress'
+		WHEN p.number IS NOT NULL THEN 'Not Started' END AS state,
+	NULL::timestamptz AS begin_time,
+	NULL::timestamptz AS end_time,
+	(s.number <= p.number)::integer AS threads,
+	CASE s.stage WHEN 'streaming database files' THEN b.backup_total END AS estimate,
+	CASE s.stage WHEN 'streaming database files' THEN b.backup_streamed END AS data,
+	CASE s.stage WHEN 'streaming database files' THEN b.backup_streamed END AS network,
+	NULL::integer AS data_speed,
+	NULL::integer AS network_speed,
+	c.pid,
+	b.tablespaces_total,
+	b.tablespaces_streamed
+FROM performance_schema.clone_status AS c
+JOIN pg_stat_progress_basebackup AS b ON b.pid = c.pid
+CROSS JOIN (VALUES ('{initializing,waiting for checkpoint to finish,estimating backup size,streaming database files,'
+	'waiting for wal archiving to finish,transferring wal files}'::text[])) AS k (stages)
+CROSS JOIN LATERAL unnest(k.stages) WITH ORDINALITY AS s (stage, number)
+CROSS JOIN LATERAL (SELECT array_position(k.stages, b.phase)) AS p (number);
+COMMENT ON VIEW performance_schema.clone_progress IS
+	'Stages of base backups that this server sends now';
+COMMENT ON COLUMN performance_schema.clone_progress.id IS
+	'Backup, see clone_status';
+COMMENT ON COLUMN performance_schema.clone_progress.stage IS
+	'Phase, as pg_stat_progress_basebackup names it';
+COMMENT ON COLUMN performance_schema.clone_progress.state IS
+	'Completed, In Progress or Not Started; NULL, as what follows, for who does not see the session';
+COMMENT ON COLUMN performance_schema.clone_progress.begin_time IS
+	'Always NULL: the server does not keep it';
+COMMENT ON COLUMN performance_schema.clone_progress.end_time IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.clone_progress.threads IS
+	'1 when it has begun, else 0';
+COMMENT ON COLUMN performance_schema.clone_progress.estimate IS
+	'Bytes that will be sent, NULL if it is not estimated';
+COMMENT ON COLUMN performance_schema.clone_progress.data IS
+	'Bytes that are sent';
+COMMENT ON COLUMN performance_schema.clone_progress.network IS
+	'The same';
+COMMENT ON COLUMN performance_schema.clone_progress.data_speed IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.clone_progress.network_speed IS
+	'Always NULL';
+COMMENT ON COLUMN performance_schema.clone_progress.pid IS
+	'Process that sends it; not in MySQL';
+COMMENT ON COLUMN performance_schema.clone_progress.tablespaces_total IS
+	'Tablespaces to be sent; not in MySQL';
+COMMENT ON COLUMN performance_schema.clone_progress.tablespaces_streamed IS
+	'Tablespaces that are sent; not in MySQL';
+
 -- Everyone may look: the tables show each reader what that reader may see. Changes and resets are
 -- the owner's, who may grant them.
 GRANT SELECT ON ALL TABLES IN SCHEMA performance_schema TO PUBLIC;
@@ -3959,6 +5584,34 @@ COMMENT ON FUNCTION performance_schema.reset_all() IS
 	'Resets all statistics and events, not the rules; returns the number of tables';
 REVOKE EXECUTE ON FUNCTION performance_schema.reset_all() FROM PUBLIC;
 
+CREATE FUNCTION performance_schema.monitor_enable(counter text)
+	RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_monitor_enable';
+COMMENT ON FUNCTION performance_schema.monitor_enable(text) IS
+	'Enables counters of engine_metrics: a name, a pattern with %, module_ and a subsystem, or all; returns their number';
+REVOKE EXECUTE ON FUNCTION performance_schema.monitor_enable(text) FROM PUBLIC;
+
+CREATE FUNCTION performance_schema.monitor_disable(counter text)
+	RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_monitor_disable';
+COMMENT ON FUNCTION performance_schema.monitor_disable(text) IS
+	'Disables counters of engine_metrics, which keep what they have; returns their number';
+REVOKE EXECUTE ON FUNCTION performance_schema.monitor_disable(text) FROM PUBLIC;
+
+CREATE FUNCTION performance_schema.monitor_reset(counter text)
+	RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_monitor_reset';
+COMMENT ON FUNCTION performance_schema.monitor_reset(text) IS
+	'Begins the columns ..._reset of counters of engine_metrics anew; returns their number';
+REVOKE EXECUTE ON FUNCTION performance_schema.monitor_reset(text) FROM PUBLIC;
+
+CREATE FUNCTION performance_schema.monitor_reset_all(counter text)
+	RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_monitor_reset_all';
+COMMENT ON FUNCTION performance_schema.monitor_reset_all(text) IS
+	'Begins counters of engine_metrics anew; returns their number';
+REVOKE EXECUTE ON FUNCTION performance_schema.monitor_reset_all(text) FROM PUBLIC;
+
 -- As the functions of these names in MySQL.
 CREATE FUNCTION performance_schema.ps_current_thread_id()
 	RETURNS bigint LANGUAGE C STABLE PARALLEL RESTRICTED
@@ -3979,6 +5632,68 @@ CREATE FUNCTION performance_schema.shown_text(query text, running boolean)
 COMMENT ON FUNCTION performance_schema.shown_text(text, boolean) IS
 	'A message that may hold secrets, without its literals; a single query that runs as it is';
 
+-- Options of sys, as in MySQL: its defaults, whose set_by is NULL, and what was set here. In a
+-- session SET sys.NAME = 'value' comes before.
+CREATE TABLE sys.sys_config (
+	variable text PRIMARY KEY,
+	value text,
+	set_time timestamp with time zone NOT NULL DEFAULT now(),
+	set_by text);
+COMMENT ON TABLE sys.sys_config IS
+	'Options of the schema sys; SET sys.VARIABLE = value goes before it in a session';
+COMMENT ON COLUMN sys.sys_config.variable IS
+	'Name';
+COMMENT ON COLUMN sys.sys_config.value IS
+	'Value; NULL: as if it were not set';
+COMMENT ON COLUMN sys.sys_config.set_time IS
+	'When it was set';
+COMMENT ON COLUMN sys.sys_config.set_by IS
+	'Who has set it; NULL: a default of the extension';
+GRANT SELECT ON sys.sys_config TO PUBLIC;
+INSERT INTO sys.sys_config (variable, value) VALUES
+	('diagnostics.allow_i_s_tables', 'OFF'),
+	('diagnostics.include_raw', 'OFF'),
+	('ps_thread_trx_info.max_length', '65535'),
+	('statement_performance_analyzer.limit', '100'),
+	('statement_performance_analyzer.view', NULL),
+	('statement_truncate_len', '64');
+-- A dump has what was set, not the defaults: CREATE EXTENSION makes those.
+SELECT pg_extension_config_dump('sys.sys_config', 'WHERE set_by IS NOT NULL');
+
+-- Who has set an option, and when. A row that is inserted, by a restored dump for one, takes the
+-- place of the default; what it says of who and when is kept.
+CREATE FUNCTION sys.sys_config_set() RETURNS trigger
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+	AS $$
+BEGIN
+	IF NEW.variable IN ('statement_truncate_len', 'ps_thread_trx_info.max_length',
+			'statement_performance_analyzer.limit') AND NEW.value !~ '^[0-9]{1,9}$' THEN
+		RAISE 'invalid value for "%": "%"', NEW.variable, NEW.value
+			USING ERRCODE = 'invalid_parameter_value', HINT = 'It is a number.';
+	END IF;
+	IF TG_OP = 'INSERT' THEN
+		DELETE FROM sys.sys_config AS c WHERE c.variable = NEW.variable AND c.set_by IS NULL;
+		NEW.set_by := coalesce(NEW.set_by, session_user);
+	ELSE
+		NEW.set_by := session_user;
+		NEW.set_time := clock_timestamp();
+	END IF;
+	RETURN NEW;
+END $$;
+COMMENT ON FUNCTION sys.sys_config_set() IS
+	'Trigger of sys_config: who has set an option, and when';
+CREATE TRIGGER sys_config_set BEFORE INSERT OR UPDATE ON sys.sys_config
+	FOR EACH ROW EXECUTE FUNCTION sys.sys_config_set();
+
+CREATE FUNCTION sys.sys_get_config(in_variable_name text, in_default_value text) RETURNS text
+	LANGUAGE sql STABLE PARALLEL SAFE
+	RETURN coalesce(
+		nullif(current_setting('sys.' || in_variable_name, true), ''),
+		(SELECT c.value FROM sys.sys_config AS c WHERE c.variable = in_variable_name),
+		in_default_value);
+COMMENT ON FUNCTION sys.sys_get_config(text, text) IS
+	'An option of sys: the setting sys.NAME of the session, else that of sys_config, else the default';
+
 -- Bytes for people: two digits after the point, in the largest unit that gives at least 1.
 CREATE FUNCTION sys.format_bytes(bytes numeric) RETURNS text
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
@@ -3986,8 +5701,8 @@ CREATE FUNCTION sys.format_bytes(bytes numeric) RETURNS text
 COMMENT ON FUNCTION sys.format_bytes(numeric) IS
 	'Bytes with a unit: bytes, KiB, MiB, GiB, TiB, PiB';
 
--- A statement on one line. One longer than 64 characters keeps its beginning and its end;
--- SET sys.statement_truncate_len = 128 makes that longer, as in MySQL.
+-- A statement on one line. One longer than 64 characters keeps its beginning and its end; sys_config
+-- has another length for all, SET sys.statement_truncate_len = 128 for the session.
 CREATE FUNCTION sys.format_statement(statement text) RETURNS text
 	LANGUAGE C STABLE STRICT PARALLEL SAFE
 	AS 'MODULE_PATHNAME', 'performance_schema_format_statement';
@@ -4001,7 +5716,373 @@ CREATE FUNCTION sys.format_time(picoseconds numeric) RETURNS text
 COMMENT ON FUNCTION sys.format_time(numeric) IS
 	'Picoseconds with a unit: ps, ns, us, ms, s, m, h, d, w';
 
--- Statements by total time, raw: picoseconds and full texts.
+CREATE FUNCTION sys.format_pico_time(picoseconds numeric) RETURNS text
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_format_pico_time';
+COMMENT ON FUNCTION sys.format_pico_time(numeric) IS
+	'MySQL''s FORMAT_PICO_TIME: picoseconds with a unit: ps, ns, us, ms, s, min, h, d';
+
+-- MySQL's functions of these names. Both take one statement; behind what cannot be scanned nothing counts.
+CREATE FUNCTION sys.statement_digest(statement text) RETURNS text
+	LANGUAGE C STABLE STRICT PARALLEL SAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_statement_digest';
+COMMENT ON FUNCTION sys.statement_digest(text) IS
+	'SHA-256 of the normalised statement, as in the column DIGEST';
+
+CREATE FUNCTION sys.statement_digest_text(statement text) RETURNS text
+	LANGUAGE C STABLE STRICT PARALLEL SAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_statement_digest_text';
+COMMENT ON FUNCTION sys.statement_digest_text(text) IS
+	'The normalised statement, as in the column DIGEST_TEXT: cut to max_digest_length bytes';
+
+-- Names of files are relative to the data directory. What is absolute lies outside it, or comes from
+-- elsewhere. Where the data directory is, pg_read_all_settings may know.
+CREATE FUNCTION sys.format_path(in_path text) RETURNS text
+	LANGUAGE sql STABLE STRICT PARALLEL SAFE
+	RETURN coalesce(
+		'@@tablespace ' || (
+			SELECT t.spcname FROM pg_tablespace AS t
+			WHERE t.oid::text = substring(in_path FROM '^pg_tblspc/(\d+)/'))
+			|| '/' || substring(in_path FROM '^pg_tblspc/\d+/(?:PG_[^/]+/)?(.*)'),
+		CASE WHEN in_path LIKE '/%' AND pg_has_role('pg_read_all_settings', 'USAGE') THEN (
+			SELECT '@@' || s.name || substr(in_path, length(s.value) + 1)
+			FROM (VALUES (1, 'data_directory'), (2, 'log_directory')) AS v (number, name)
+			CROSS JOIN LATERAL (SELECT v.name, rtrim(current_setting(v.name), '/')) AS s (name, value)
+			WHERE s.value LIKE '/%' AND starts_with(in_path, s.value || '/')
+			ORDER BY v.number
+			LIMIT 1) END,
+		in_path);
+COMMENT ON FUNCTION sys.format_path(text) IS
+	'A path for people: the data directory as @@data_directory, a tablespace by its name';
+
+-- Which table a file belongs to: the file's number is looked up in the catalogue of this database.
+-- Nothing is found of other databases, of temporary tables, and of what is gone. Not in MySQL.
+CREATE FUNCTION sys.table_of_file_name(path text) RETURNS oid
+	LANGUAGE sql STABLE STRICT PARALLEL SAFE
+	RETURN (
+		SELECT CASE c.relkind
+			WHEN 't' THEN (SELECT o.oid FROM pg_class AS o WHERE o.reltoastrelid = c.oid)
+			ELSE c.oid END
+		FROM (SELECT regexp_match(path,
+			'^(?:(global)|base/(\d{1,10})|pg_tblspc/(\d{1,10})/PG_[^/]+/(\d{1,10}))'
+			'/(\d{1,10})(?:_(?:fsm|vm|init))?(?:\.\d+)?$')) AS p (part)
+		CROSS JOIN LATERAL (SELECT
+			CASE WHEN part[1] IS NOT NULL THEN 1664 ELSE coalesce(part[3]::bigint, 1663) END,
+			coalesce(part[2], part[4])::bigint, part[5]::bigint) AS f (tablespace, database, number)
+		CROSS JOIN LATERAL (SELECT CASE WHEN greatest(f.tablespace, f.number) < 4294967296
+			AND (f.database IS NULL OR f.database = (
+				SELECT d.oid::bigint FROM pg_database AS d WHERE d.datname = current_database()))
+			THEN pg_filenode_relation(f.tablespace::oid, f.number::oid)::oid END) AS r (relation)
+		LEFT JOIN pg_index AS i ON i.indexrelid = r.relation
+		JOIN pg_class AS c ON c.oid = coalesce(i.indrelid, r.relation));
+COMMENT ON FUNCTION sys.table_of_file_name(text) IS
+	'Table that a file of this database belongs to, by itself, an index or TOAST; else NULL; not in MySQL';
+
+CREATE FUNCTION sys.extract_schema_from_file_name(path text) RETURNS text
+	LANGUAGE sql STABLE STRICT PARALLEL SAFE
+	RETURN (
+		SELECT n.nspname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+		WHERE c.oid = sys.table_of_file_name(path));
+COMMENT ON FUNCTION sys.extract_schema_from_file_name(text) IS
+	'Schema of the table that a file, its name as in file_instances, belongs to; NULL in other databases';
+
+CREATE FUNCTION sys.extract_table_from_file_name(path text) RETURNS text
+	LANGUAGE sql STABLE STRICT PARALLEL SAFE
+	RETURN (
+		SELECT c.relname::text FROM pg_class AS c
+		WHERE c.oid = sys.table_of_file_name(path));
+COMMENT ON FUNCTION sys.extract_table_from_file_name(text) IS
+	'Table that a file, its name as in file_instances, belongs to; NULL in other databases';
+
+CREATE FUNCTION sys.list_add(in_list text, in_add_value text) RETURNS text
+	LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+	AS $$
+BEGIN
+	IF in_add_value IS NULL THEN
+		RAISE 'sys.list_add: the value to add must not be null'
+			USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	RETURN coalesce(nullif(in_list, '') || ',', '') || in_add_value;
+END $$;
+COMMENT ON FUNCTION sys.list_add(text, text) IS
+	'A list with commas, such as a setting''s, and one more value at its end';
+
+-- Only what is equal to the value: MySQL also cuts it out of longer values that begin with it.
+CREATE FUNCTION sys.list_drop(in_list text, in_drop_value text) RETURNS text
+	LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+	AS $$
+BEGIN
+	IF in_drop_value IS NULL THEN
+		RAISE 'sys.list_drop: the value to drop must not be null'
+			USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	RETURN array_to_string(
+		array_remove(regexp_split_to_array(btrim(in_list), '\s*,\s*'), btrim(in_drop_value)), ',');
+END $$;
+COMMENT ON FUNCTION sys.list_drop(text, text) IS
+	'A list with commas without a value';
+
+-- Always with quotes; quote_ident writes them where they are needed.
+CREATE FUNCTION sys.quote_identifier(in_identifier text) RETURNS text
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+	RETURN '"' || replace(in_identifier, '"', '""') || '"';
+COMMENT ON FUNCTION sys.quote_identifier(text) IS
+	'A name in double quotes';
+
+CREATE FUNCTION sys.substring_index(string text, delimiter text, count bigint) RETURNS text
+	LANGUAGE sql STABLE PARALLEL SAFE
+	RETURN CASE
+		WHEN string IS NULL OR delimiter IS NULL OR count IS NULL THEN NULL
+		WHEN delimiter = '' OR count = 0 THEN ''
+		WHEN count > 0 THEN
+			array_to_string((string_to_array(string, delimiter))[:least(count, 2147483647)::integer], delimiter)
+		ELSE
+			array_to_string((string_to_array(string, delimiter))[
+				greatest(cardinality(string_to_array(string, delimiter)) + count + 1, 1)::integer:], delimiter)
+		END;
+COMMENT ON FUNCTION sys.substring_index(text, text, bigint) IS
+	'MySQL''s SUBSTRING_INDEX: what stands before the count-th delimiter; count < 0: behind it, counted from the end';
+
+CREATE FUNCTION sys.version_major() RETURNS integer
+	LANGUAGE sql STABLE PARALLEL SAFE
+	RETURN current_setting('server_version_num')::integer / 10000;
+COMMENT ON FUNCTION sys.version_major() IS
+	'18 of PostgreSQL 18.6';
+
+CREATE FUNCTION sys.version_minor() RETURNS integer
+	LANGUAGE sql STABLE PARALLEL SAFE
+	RETURN current_setting('server_version_num')::integer % 10000;
+COMMENT ON FUNCTION sys.version_minor() IS
+	'6 of PostgreSQL 18.6';
+
+CREATE FUNCTION sys.version_patch() RETURNS integer
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	RETURN 0;
+COMMENT ON FUNCTION sys.version_patch() IS
+	'Always 0: PostgreSQL''s versions have two parts';
+
+CREATE FUNCTION sys.table_exists(in_db text, in_table text) RETURNS text
+	LANGUAGE sql STABLE STRICT PARALLEL SAFE
+	RETURN coalesce((
+		SELECT CASE
+			WHEN c.relpersistence = 't' THEN 'TEMPORARY'
+			WHEN c.relkind = 'v' THEN 'VIEW'
+			WHEN c.relkind = 'm' THEN 'MATERIALIZED VIEW'
+			WHEN c.relkind = 'f' THEN 'FOREIGN TABLE'
+			ELSE 'BASE TABLE' END
+		FROM pg_class AS c
+		WHERE c.relname = in_table AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+			AND c.relnamespace = CASE in_db WHEN 'pg_temp' THEN pg_my_temp_schema() ELSE (
+				SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = in_db) END), '');
+COMMENT ON FUNCTION sys.table_exists(text, text) IS
+	'Kind of a table, or an empty text: BASE TABLE, VIEW, MATERIALIZED VIEW, FOREIGN TABLE, TEMPORARY';
+
+-- As it is decided at login: the rule of the user comes before that of the host, and one rule holds.
+CREATE FUNCTION sys.ps_is_account_enabled(in_host text, in_user text) RETURNS text
+	LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
+	RETURN coalesce((
+		SELECT a.enabled
+		FROM performance_schema.setup_actors AS a
+		WHERE a.user_name IN (in_user, '%') AND a.host IN (in_host, '%')
+		ORDER BY a.user_name = in_user DESC, a.host = in_host DESC
+		LIMIT 1), 'NO');
+COMMENT ON FUNCTION sys.ps_is_account_enabled(text, text) IS
+	'YES: new sessions of this user from this host are instrumented, see setup_actors';
+
+-- As it has an effect: all above it have to be on, too.
+CREATE FUNCTION sys.ps_is_consumer_enabled(in_consumer text) RETURNS text
+	LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+	AS $$
+DECLARE
+	known boolean;
+	state text;
+BEGIN
+	WITH RECURSIVE above (name) AS (
+		SELECT in_consumer
+		UNION ALL
+		SELECT CASE
+			WHEN a.name ~ '^events_[a-z]+_history' THEN
+				regexp_replace(a.name, '_history.*', '_current')
+			WHEN a.name IN ('thread_instrumentation', 'statements_digest') THEN
+				'global_instrumentation'
+			ELSE 'thread_instrumentation' END
+		FROM above AS a
+		WHERE a.name <> 'global_instrumentation'
+	)
+	SELECT bool_or(c.name = in_consumer),
+		CASE WHEN bool_and(c.enabled = 'YES') THEN 'YES' ELSE 'NO' END
+	INTO known, state
+	FROM above AS a
+	JOIN performance_schema.setup_consumers AS c ON c.name = a.name;
+	IF known IS NOT TRUE THEN
+		RAISE 'there is no consumer "%"', in_consumer USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	RETURN state;
+END $$;
+COMMENT ON FUNCTION sys.ps_is_consumer_enabled(text) IS
+	'YES: this consumer and all above it are on';
+
+CREATE FUNCTION sys.ps_is_instrument_default_enabled(in_instrument text) RETURNS text
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+	RETURN CASE WHEN in_instrument LIKE 'wait/%'
+			AND in_instrument NOT LIKE ALL ('{wait/io/file/%,wait/io/table/%,wait/lock/%}')
+		THEN 'NO' ELSE 'YES' END;
+COMMENT ON FUNCTION sys.ps_is_instrument_default_enabled(text) IS
+	'Is this instrument on where no setting says anything? YES or NO';
+
+CREATE FUNCTION sys.ps_is_instrument_default_timed(in_instrument text) RETURNS text
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+	RETURN CASE WHEN in_instrument IN ('error', 'statement/com/Bind', 'statement/com/Execute',
+			'statement/com/Describe', 'statement/com/Close', 'statement/com/Copy data')
+		THEN 'NO' ELSE 'YES' END;
+COMMENT ON FUNCTION sys.ps_is_instrument_default_timed(text) IS
+	'Is this instrument timed, once it is on, where no setting says anything? YES or NO';
+
+CREATE FUNCTION sys.ps_is_thread_instrumented(in_connection_id bigint) RETURNS text
+	LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
+	RETURN coalesce((
+		SELECT t.instrumented
+		FROM performance_schema.threads AS t
+		WHERE t.processlist_id = in_connection_id), 'UNKNOWN');
+COMMENT ON FUNCTION sys.ps_is_thread_instrumented(bigint) IS
+	'Is the session with this process id instrumented? YES or NO; UNKNOWN: there is none';
+
+CREATE FUNCTION sys.ps_thread_account(in_thread_id bigint) RETURNS text
+	LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
+	RETURN (
+		SELECT t.processlist_user || '@' || t.processlist_host
+		FROM performance_schema.threads AS t
+		WHERE t.thread_id = in_thread_id);
+COMMENT ON FUNCTION sys.ps_thread_account(bigint) IS
+	'USER@HOST of a thread; NULL if it serves no client';
+
+CREATE FUNCTION sys.ps_thread_id(in_connection_id bigint) RETURNS bigint
+	LANGUAGE sql STABLE PARALLEL RESTRICTED
+	RETURN CASE WHEN in_connection_id IS NULL THEN performance_schema.ps_current_thread_id()
+		ELSE performance_schema.ps_thread_id(in_connection_id) END;
+COMMENT ON FUNCTION sys.ps_thread_id(bigint) IS
+	'Thread of the session with this process id, of one''s own for NULL';
+
+-- Of all levels, each once, of live threads out of their histories and of all out of the long ones.
+CREATE FUNCTION sys.ps_thread_events(in_thread_id bigint) RETURNS TABLE (
+	event_id bigint, end_event_id bigint, nesting_event_id bigint, event_type text, event_name text,
+	timer_start numeric, timer_wait numeric, info text, returned_sqlstate text)
+	LANGUAGE sql STABLE
+	BEGIN ATOMIC
+		SELECT DISTINCT ON (e.event_id) e.event_id, e.end_event_id, e.nesting_event_id, e.event_type,
+			e.event_name, e.timer_start, e.timer_wait, e.info, e.returned_sqlstate
+		FROM (
+			SELECT t.event_id, t.end_event_id, t.nesting_event_id, 'TRANSACTION', t.event_name,
+				t.timer_start, t.timer_wait, concat_ws(', ', t.state, t.access_mode, t.isolation_level), NULL
+			FROM (
+				SELECT * FROM performance_schema.events_transactions_history
+				UNION ALL
+				SELECT * FROM performance_schema.events_transactions_history_long) AS t
+			WHERE t.thread_id = in_thread_id
+			UNION ALL
+			SELECT s.event_id, s.end_event_id, s.nesting_event_id, 'STATEMENT', s.event_name,
+				s.timer_start, s.timer_wait, s.sql_text, s.returned_sqlstate
+			FROM (
+				SELECT * FROM performance_schema.events_statements_history
+				UNION ALL
+				SELECT * FROM performance_schema.events_statements_history_long) AS s
+			WHERE s.thread_id = in_thread_id
+			UNION ALL
+			SELECT w.event_id, w.end_event_id, w.nesting_event_id, 'WAIT', w.event_name,
+				w.timer_start, w.timer_wait, concat_ws(' ', w.operation,
+					CASE WHEN w.object_type <> 'FILE' THEN coalesce(w.object_schema || '.', '') ELSE '' END || w.object_name,
+					w.number_of_bytes || CASE w.object_type WHEN 'TABLE' THEN ' rows' ELSE ' bytes' END), NULL
+			FROM (
+				SELECT * FROM performance_schema.events_waits_history
+				UNION ALL
+				SELECT * FROM performance_schema.events_waits_history_long) AS w
+			WHERE w.thread_id = in_thread_id) AS e (event_id, end_event_id, nesting_event_id,
+				event_type, event_name, timer_start, timer_wait, info, returned_sqlstate)
+		ORDER BY e.event_id;
+	END;
+COMMENT ON FUNCTION sys.ps_thread_events(bigint) IS
+	'What a thread has done: transactions, statements and waits out of the histories; not in MySQL';
+
+CREATE FUNCTION sys.ps_thread_stack(in_thread_id bigint, in_verbose boolean DEFAULT false) RETURNS json
+	LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
+	RETURN (
+		SELECT json_build_object(
+			'rankdir', 'LR',
+			'nodesep', '0.10',
+			'stack_created', clock_timestamp(),
+			'server_version', current_setting('server_version'),
+			'user', session_user,
+			'events', coalesce(json_agg(json_strip_nulls(json_build_object(
+				'nesting_event_id', coalesce(e.nesting_event_id, 0),
+				'event_id', e.event_id,
+				'timer_wait', coalesce(round(e.timer_wait / 1000000, 2), 0),
+				'event_info', CASE e.event_type WHEN 'WAIT' THEN e.event_name
+					ELSE coalesce(e.info, e.event_name) END,
+				'wait_info', CASE e.event_type WHEN 'WAIT' THEN e.info END,
+				'event_type', CASE WHEN in_verbose THEN e.event_type END,
+				'event_name', CASE WHEN in_verbose THEN e.event_name END,
+				'end_event_id', CASE WHEN in_verbose THEN e.end_event_id END,
+				'timer_start', CASE WHEN in_verbose THEN e.timer_start END,
+				'sqlstate', CASE WHEN in_verbose THEN e.returned_sqlstate END))
+				ORDER BY e.event_id), '[]'))
+		FROM sys.ps_thread_events(in_thread_id) AS e);
+COMMENT ON FUNCTION sys.ps_thread_stack(bigint, boolean) IS
+	'What a thread has done, as JSON: events with microseconds and the event around each';
+
+-- The youngest transactions that fit into the option ps_thread_trx_info.max_length: always whole JSON.
+CREATE FUNCTION sys.ps_thread_trx_info(in_thread_id bigint) RETURNS json
+	LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
+	RETURN (
+		WITH transactions AS (
+			SELECT DISTINCT ON (t.event_id) t.*
+			FROM (
+				SELECT * FROM performance_schema.events_transactions_current
+				UNION ALL
+				SELECT * FROM performance_schema.events_transactions_history) AS t
+			WHERE t.thread_id = in_thread_id
+			ORDER BY t.event_id, t.end_event_id
+		), statements AS (
+			SELECT DISTINCT ON (s.event_id) s.*
+			FROM (
+				SELECT * FROM performance_schema.events_statements_current
+				UNION ALL
+				SELECT * FROM performance_schema.events_statements_history) AS s
+			WHERE s.thread_id = in_thread_id
+			ORDER BY s.event_id, s.end_event_id
+		), shown AS (
+			SELECT t.event_id, json_build_object(
+				'time', sys.format_time(t.timer_wait),
+				'state', t.state,
+				'mode', t.access_mode,
+				'autocommitted', t.autocommit,
+				'trx_id', t.trx_id,
+				'isolation', t.isolation_level,
+				'statements_executed', (
+					SELECT coalesce(json_agg(json_build_object(
+						'sql_text', s.sql_text,
+						'time', sys.format_time(s.timer_wait),
+						'schema', s.current_schema_name,
+						'rows_examined', s.rows_examined,
+						'rows_affected', s.rows_affected,
+						'rows_sent', s.rows_sent,
+						'tmp_tables', s.created_tmp_tables,
+						'tmp_disk_tables', s.created_tmp_disk_tables,
+						'sort_rows', s.sort_rows,
+						'sort_merge_passes', s.sort_merge_passes) ORDER BY s.event_id), '[]')
+					FROM statements AS s
+					WHERE s.nesting_event_id = t.event_id AND s.nesting_event_type = 'TRANSACTION'
+						OR s.event_id = t.nesting_event_id AND t.nesting_event_type = 'STATEMENT')) AS info
+			FROM transactions AS t
+		)
+		SELECT json_agg(f.info ORDER BY f.event_id)
+		FROM (
+			SELECT s.event_id, s.info, sum(length(s.info::text) + 2) OVER (ORDER BY s.event_id DESC) AS length
+			FROM shown AS s) AS f
+		WHERE f.length <= (
+			SELECT sys.sys_get_config('ps_thread_trx_info.max_length', '65535')::numeric));
+COMMENT ON FUNCTION sys.ps_thread_trx_info(bigint) IS
+	'The last transactions of a thread with their statements, as JSON';
+
 CREATE VIEW sys."x$statement_analysis" WITH (security_invoker = true) AS
 SELECT
 	d.digest_text AS query,
@@ -4061,7 +6142,7 @@ COMMENT ON COLUMN sys."x$statement_analysis".avg_latency IS
 COMMENT ON COLUMN sys."x$statement_analysis".lock_latency IS
 	'Time spent waiting for locks, picoseconds';
 COMMENT ON COLUMN sys."x$statement_analysis".cpu_latency IS
-	'Processor time; needs the consumer events_statements_cpu';
+	'Processor time, picoseconds; needs the consumer events_statements_cpu';
 COMMENT ON COLUMN sys."x$statement_analysis".rows_sent IS
 	'Rows returned';
 COMMENT ON COLUMN sys."x$statement_analysis".rows_sent_avg IS
@@ -4093,13 +6174,574 @@ COMMENT ON COLUMN sys."x$statement_analysis".first_seen IS
 COMMENT ON COLUMN sys."x$statement_analysis".last_seen IS
 	'When last seen';
 COMMENT ON COLUMN sys."x$statement_analysis".p95_latency IS
-	'95 % of executions took less; not in MySQL';
+	'95 % of executions took less, picoseconds; not in MySQL';
 COMMENT ON COLUMN sys."x$statement_analysis".p99_latency IS
-	'99 % of executions took less; not in MySQL';
+	'99 % of executions took less, picoseconds; not in MySQL';
 GRANT SELECT ON sys."x$statement_analysis" TO PUBLIC;
 
--- Who waits for whom on rows and transactions, longest wait first, raw: full texts.
--- The name is MySQL's. A session that waits for several others has a row for each of them.
+CREATE VIEW sys.statement_analysis WITH (security_invoker = true) AS
+SELECT
+	sys.format_statement(s.query) AS query,
+	s.db,
+	s.full_scan,
+	s.exec_count,
+	s.err_count,
+	s.warn_count,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.max_latency) AS max_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.lock_latency) AS lock_latency,
+	sys.format_time(s.cpu_latency) AS cpu_latency,
+	s.rows_sent,
+	s.rows_sent_avg,
+	s.rows_examined,
+	s.rows_examined_avg,
+	s.rows_affected,
+	s.rows_affected_avg,
+	s.tmp_tables,
+	s.tmp_disk_tables,
+	s.rows_sorted,
+	s.sort_merge_passes,
+	sys.format_bytes(s.max_controlled_memory) AS max_controlled_memory,
+	sys.format_bytes(s.max_total_memory) AS max_total_memory,
+	s.digest,
+	s.first_seen,
+	s.last_seen,
+	sys.format_time(s.p95_latency) AS p95_latency,
+	sys.format_time(s.p99_latency) AS p99_latency
+FROM sys."x$statement_analysis" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.statement_analysis IS
+	'Statements by total time, with units';
+COMMENT ON COLUMN sys.statement_analysis.query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys.statement_analysis.db IS
+	'Database';
+COMMENT ON COLUMN sys.statement_analysis.full_scan IS
+	'* if some execution read a table without an index';
+COMMENT ON COLUMN sys.statement_analysis.exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys.statement_analysis.err_count IS
+	'Executions that failed';
+COMMENT ON COLUMN sys.statement_analysis.warn_count IS
+	'Warnings raised';
+COMMENT ON COLUMN sys.statement_analysis.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.statement_analysis.max_latency IS
+	'Longest execution';
+COMMENT ON COLUMN sys.statement_analysis.avg_latency IS
+	'Mean execution';
+COMMENT ON COLUMN sys.statement_analysis.lock_latency IS
+	'Time spent waiting for locks';
+COMMENT ON COLUMN sys.statement_analysis.cpu_latency IS
+	'Processor time; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys.statement_analysis.rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys.statement_analysis.rows_sent_avg IS
+	'Rows returned by one execution';
+COMMENT ON COLUMN sys.statement_analysis.rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys.statement_analysis.rows_examined_avg IS
+	'Rows read from tables by one execution';
+COMMENT ON COLUMN sys.statement_analysis.rows_affected IS
+	'Rows changed';
+COMMENT ON COLUMN sys.statement_analysis.rows_affected_avg IS
+	'Rows changed by one execution';
+COMMENT ON COLUMN sys.statement_analysis.tmp_tables IS
+	'Intermediate results';
+COMMENT ON COLUMN sys.statement_analysis.tmp_disk_tables IS
+	'Intermediate results on disk';
+COMMENT ON COLUMN sys.statement_analysis.rows_sorted IS
+	'Rows sorted';
+COMMENT ON COLUMN sys.statement_analysis.sort_merge_passes IS
+	'Sorts that went to disk';
+COMMENT ON COLUMN sys.statement_analysis.max_controlled_memory IS
+	'Always NULL: memory is not measured';
+COMMENT ON COLUMN sys.statement_analysis.max_total_memory IS
+	'Always NULL: memory is not measured';
+COMMENT ON COLUMN sys.statement_analysis.digest IS
+	'SHA-256 of the normalised statement';
+COMMENT ON COLUMN sys.statement_analysis.first_seen IS
+	'When first seen';
+COMMENT ON COLUMN sys.statement_analysis.last_seen IS
+	'When last seen';
+COMMENT ON COLUMN sys.statement_analysis.p95_latency IS
+	'95 % of executions took less; not in MySQL';
+COMMENT ON COLUMN sys.statement_analysis.p99_latency IS
+	'99 % of executions took less; not in MySQL';
+GRANT SELECT ON sys.statement_analysis TO PUBLIC;
+
+CREATE VIEW sys."x$statements_with_errors_or_warnings" WITH (security_invoker = true) AS
+SELECT
+	d.digest_text AS query,
+	d.schema_name AS db,
+	d.count_star AS exec_count,
+	d.sum_errors AS errors,
+	coalesce(round(100 * d.sum_errors::numeric / nullif(d.count_star, 0), 4), 0) AS error_pct,
+	d.sum_warnings AS warnings,
+	coalesce(round(100 * d.sum_warnings::numeric / nullif(d.count_star, 0), 4), 0) AS warning_pct,
+	d.first_seen,
+	d.last_seen,
+	d.digest
+FROM performance_schema.events_statements_summary_by_digest AS d
+WHERE d.sum_errors > 0 OR d.sum_warnings > 0
+ORDER BY errors DESC, warnings DESC;
+COMMENT ON VIEW sys."x$statements_with_errors_or_warnings" IS
+	'Statements that failed or raised warnings, most errors first; full texts';
+COMMENT ON COLUMN sys."x$statements_with_errors_or_warnings".query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys."x$statements_with_errors_or_warnings".db IS
+	'Database';
+COMMENT ON COLUMN sys."x$statements_with_errors_or_warnings".exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys."x$statements_with_errors_or_warnings".errors IS
+	'Executions that failed';
+COMMENT ON COLUMN sys."x$statements_with_errors_or_warnings".error_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statements_with_errors_or_warnings".warnings IS
+	'Warnings raised';
+COMMENT ON COLUMN sys."x$statements_with_errors_or_warnings".warning_pct IS
+	'Warnings for a hundred executions';
+COMMENT ON COLUMN sys."x$statements_with_errors_or_warnings".first_seen IS
+	'When first seen';
+COMMENT ON COLUMN sys."x$statements_with_errors_or_warnings".last_seen IS
+	'When last seen';
+COMMENT ON COLUMN sys."x$statements_with_errors_or_warnings".digest IS
+	'SHA-256 of the normalised statement';
+GRANT SELECT ON sys."x$statements_with_errors_or_warnings" TO PUBLIC;
+
+CREATE VIEW sys.statements_with_errors_or_warnings WITH (security_invoker = true) AS
+SELECT
+	sys.format_statement(s.query) AS query,
+	s.db,
+	s.exec_count,
+	s.errors,
+	s.error_pct,
+	s.warnings,
+	s.warning_pct,
+	s.first_seen,
+	s.last_seen,
+	s.digest
+FROM sys."x$statements_with_errors_or_warnings" AS s
+ORDER BY s.errors DESC, s.warnings DESC;
+COMMENT ON VIEW sys.statements_with_errors_or_warnings IS
+	'Statements that failed or raised warnings, most errors first';
+COMMENT ON COLUMN sys.statements_with_errors_or_warnings.query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys.statements_with_errors_or_warnings.db IS
+	'Database';
+COMMENT ON COLUMN sys.statements_with_errors_or_warnings.exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys.statements_with_errors_or_warnings.errors IS
+	'Executions that failed';
+COMMENT ON COLUMN sys.statements_with_errors_or_warnings.error_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys.statements_with_errors_or_warnings.warnings IS
+	'Warnings raised';
+COMMENT ON COLUMN sys.statements_with_errors_or_warnings.warning_pct IS
+	'Warnings for a hundred executions';
+COMMENT ON COLUMN sys.statements_with_errors_or_warnings.first_seen IS
+	'When first seen';
+COMMENT ON COLUMN sys.statements_with_errors_or_warnings.last_seen IS
+	'When last seen';
+COMMENT ON COLUMN sys.statements_with_errors_or_warnings.digest IS
+	'SHA-256 of the normalised statement';
+GRANT SELECT ON sys.statements_with_errors_or_warnings TO PUBLIC;
+
+CREATE VIEW sys."x$statements_with_full_table_scans" WITH (security_invoker = true) AS
+SELECT
+	d.digest_text AS query,
+	d.schema_name AS db,
+	d.count_star AS exec_count,
+	d.sum_timer_wait AS total_latency,
+	d.sum_no_index_used AS no_index_used_count,
+	d.sum_no_good_index_used AS no_good_index_used_count,
+	coalesce(round(100 * d.sum_no_index_used::numeric / nullif(d.count_star, 0), 0), 0) AS no_index_used_pct,
+	d.sum_rows_sent AS rows_sent,
+	d.sum_rows_examined AS rows_examined,
+	coalesce(round(d.sum_rows_sent::numeric / nullif(d.count_star, 0)), 0) AS rows_sent_avg,
+	coalesce(round(d.sum_rows_examined::numeric / nullif(d.count_star, 0)), 0) AS rows_examined_avg,
+	d.first_seen,
+	d.last_seen,
+	d.digest
+FROM performance_schema.events_statements_summary_by_digest AS d
+WHERE d.sum_no_index_used > 0 OR d.sum_no_good_index_used > 0
+ORDER BY no_index_used_pct DESC, total_latency DESC;
+COMMENT ON VIEW sys."x$statements_with_full_table_scans" IS
+	'Statements that read a table without an index, those that do it most often first; times in picoseconds, full texts';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".db IS
+	'Database';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".no_index_used_count IS
+	'Executions that read a table without an index';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".no_good_index_used_count IS
+	'Always 0: a plan tells no better index';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".no_index_used_pct IS
+	'Executions that read a table without an index, in per cent';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".rows_sent_avg IS
+	'Rows returned by one execution';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".rows_examined_avg IS
+	'Rows read from tables by one execution';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".first_seen IS
+	'When first seen';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".last_seen IS
+	'When last seen';
+COMMENT ON COLUMN sys."x$statements_with_full_table_scans".digest IS
+	'SHA-256 of the normalised statement';
+GRANT SELECT ON sys."x$statements_with_full_table_scans" TO PUBLIC;
+
+CREATE VIEW sys.statements_with_full_table_scans WITH (security_invoker = true) AS
+SELECT
+	sys.format_statement(s.query) AS query,
+	s.db,
+	s.exec_count,
+	sys.format_time(s.total_latency) AS total_latency,
+	s.no_index_used_count,
+	s.no_good_index_used_count,
+	s.no_index_used_pct,
+	s.rows_sent,
+	s.rows_examined,
+	s.rows_sent_avg,
+	s.rows_examined_avg,
+	s.first_seen,
+	s.last_seen,
+	s.digest
+FROM sys."x$statements_with_full_table_scans" AS s
+ORDER BY s.no_index_used_pct DESC, s.total_latency DESC;
+COMMENT ON VIEW sys.statements_with_full_table_scans IS
+	'Statements that read a table without an index, those that do it most often first, with units';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.db IS
+	'Database';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.no_index_used_count IS
+	'Executions that read a table without an index';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.no_good_index_used_count IS
+	'Always 0: a plan tells no better index';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.no_index_used_pct IS
+	'Executions that read a table without an index, in per cent';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.rows_sent_avg IS
+	'Rows returned by one execution';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.rows_examined_avg IS
+	'Rows read from tables by one execution';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.first_seen IS
+	'When first seen';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.last_seen IS
+	'When last seen';
+COMMENT ON COLUMN sys.statements_with_full_table_scans.digest IS
+	'SHA-256 of the normalised statement';
+GRANT SELECT ON sys.statements_with_full_table_scans TO PUBLIC;
+
+CREATE VIEW sys."x$statements_with_runtimes_in_95th_percentile" WITH (security_invoker = true) AS
+SELECT
+	d.query,
+	d.db,
+	d.full_scan,
+	d.exec_count,
+	d.err_count,
+	d.warn_count,
+	d.total_latency,
+	d.max_latency,
+	d.avg_latency,
+	d.rows_sent,
+	d.rows_sent_avg,
+	d.rows_examined,
+	d.rows_examined_avg,
+	d.first_seen,
+	d.last_seen,
+	d.digest
+FROM (
+	SELECT a.*, cume_dist() OVER (ORDER BY a.avg_latency) AS below
+	FROM sys."x$statement_analysis" AS a) AS d
+WHERE d.below >= 0.95
+ORDER BY avg_latency DESC;
+COMMENT ON VIEW sys."x$statements_with_runtimes_in_95th_percentile" IS
+	'Statements whose mean time is at or above the 95th percentile of all statements'', slowest first; times in picoseconds, full texts';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".db IS
+	'Database';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".full_scan IS
+	'* if some execution read a table without an index';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".err_count IS
+	'Executions that failed';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".warn_count IS
+	'Warnings raised';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".max_latency IS
+	'Longest execution, picoseconds';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".avg_latency IS
+	'Mean execution, picoseconds';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".rows_sent_avg IS
+	'Rows returned by one execution';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".rows_examined_avg IS
+	'Rows read from tables by one execution';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".first_seen IS
+	'When first seen';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".last_seen IS
+	'When last seen';
+COMMENT ON COLUMN sys."x$statements_with_runtimes_in_95th_percentile".digest IS
+	'SHA-256 of the normalised statement';
+GRANT SELECT ON sys."x$statements_with_runtimes_in_95th_percentile" TO PUBLIC;
+
+CREATE VIEW sys.statements_with_runtimes_in_95th_percentile WITH (security_invoker = true) AS
+SELECT
+	sys.format_statement(s.query) AS query,
+	s.db,
+	s.full_scan,
+	s.exec_count,
+	s.err_count,
+	s.warn_count,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.max_latency) AS max_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	s.rows_sent,
+	s.rows_sent_avg,
+	s.rows_examined,
+	s.rows_examined_avg,
+	s.first_seen,
+	s.last_seen,
+	s.digest
+FROM sys."x$statements_with_runtimes_in_95th_percentile" AS s
+ORDER BY s.avg_latency DESC;
+COMMENT ON VIEW sys.statements_with_runtimes_in_95th_percentile IS
+	'Statements whose mean time is at or above the 95th percentile of all statements'', slowest first, with units';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.db IS
+	'Database';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.full_scan IS
+	'* if some execution read a table without an index';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.err_count IS
+	'Executions that failed';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.warn_count IS
+	'Warnings raised';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.max_latency IS
+	'Longest execution';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.avg_latency IS
+	'Mean execution';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.rows_sent_avg IS
+	'Rows returned by one execution';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.rows_examined_avg IS
+	'Rows read from tables by one execution';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.first_seen IS
+	'When first seen';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.last_seen IS
+	'When last seen';
+COMMENT ON COLUMN sys.statements_with_runtimes_in_95th_percentile.digest IS
+	'SHA-256 of the normalised statement';
+GRANT SELECT ON sys.statements_with_runtimes_in_95th_percentile TO PUBLIC;
+
+CREATE VIEW sys."x$statements_with_sorting" WITH (security_invoker = true) AS
+SELECT
+	d.digest_text AS query,
+	d.schema_name AS db,
+	d.count_star AS exec_count,
+	d.sum_timer_wait AS total_latency,
+	d.sum_sort_merge_passes AS sort_merge_passes,
+	coalesce(round(d.sum_sort_merge_passes::numeric / nullif(d.count_star, 0)), 0) AS avg_sort_merges,
+	d.sum_sort_scan AS sorts_using_scans,
+	d.sum_sort_range AS sort_using_range,
+	d.sum_sort_rows AS rows_sorted,
+	coalesce(round(d.sum_sort_rows::numeric / nullif(d.count_star, 0)), 0) AS avg_rows_sorted,
+	d.first_seen,
+	d.last_seen,
+	d.digest
+FROM performance_schema.events_statements_summary_by_digest AS d
+WHERE d.sum_sort_rows > 0 OR d.sum_sort_scan > 0 OR d.sum_sort_range > 0
+ORDER BY total_latency DESC;
+COMMENT ON VIEW sys."x$statements_with_sorting" IS
+	'Statements that sorted rows, by total time; times in picoseconds, full texts';
+COMMENT ON COLUMN sys."x$statements_with_sorting".query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys."x$statements_with_sorting".db IS
+	'Database';
+COMMENT ON COLUMN sys."x$statements_with_sorting".exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys."x$statements_with_sorting".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$statements_with_sorting".sort_merge_passes IS
+	'Sorts that went to disk';
+COMMENT ON COLUMN sys."x$statements_with_sorting".avg_sort_merges IS
+	'Sorts of one execution that went to disk';
+COMMENT ON COLUMN sys."x$statements_with_sorting".sorts_using_scans IS
+	'Sorts of what was read without an index';
+COMMENT ON COLUMN sys."x$statements_with_sorting".sort_using_range IS
+	'Sorts of what an index found';
+COMMENT ON COLUMN sys."x$statements_with_sorting".rows_sorted IS
+	'Rows sorted';
+COMMENT ON COLUMN sys."x$statements_with_sorting".avg_rows_sorted IS
+	'Rows sorted by one execution';
+COMMENT ON COLUMN sys."x$statements_with_sorting".first_seen IS
+	'When first seen';
+COMMENT ON COLUMN sys."x$statements_with_sorting".last_seen IS
+	'When last seen';
+COMMENT ON COLUMN sys."x$statements_with_sorting".digest IS
+	'SHA-256 of the normalised statement';
+GRANT SELECT ON sys."x$statements_with_sorting" TO PUBLIC;
+
+CREATE VIEW sys.statements_with_sorting WITH (security_invoker = true) AS
+SELECT
+	sys.format_statement(s.query) AS query,
+	s.db,
+	s.exec_count,
+	sys.format_time(s.total_latency) AS total_latency,
+	s.sort_merge_passes,
+	s.avg_sort_merges,
+	s.sorts_using_scans,
+	s.sort_using_range,
+	s.rows_sorted,
+	s.avg_rows_sorted,
+	s.first_seen,
+	s.last_seen,
+	s.digest
+FROM sys."x$statements_with_sorting" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.statements_with_sorting IS
+	'Statements that sorted rows, by total time, with units';
+COMMENT ON COLUMN sys.statements_with_sorting.query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys.statements_with_sorting.db IS
+	'Database';
+COMMENT ON COLUMN sys.statements_with_sorting.exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys.statements_with_sorting.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.statements_with_sorting.sort_merge_passes IS
+	'Sorts that went to disk';
+COMMENT ON COLUMN sys.statements_with_sorting.avg_sort_merges IS
+	'Sorts of one execution that went to disk';
+COMMENT ON COLUMN sys.statements_with_sorting.sorts_using_scans IS
+	'Sorts of what was read without an index';
+COMMENT ON COLUMN sys.statements_with_sorting.sort_using_range IS
+	'Sorts of what an index found';
+COMMENT ON COLUMN sys.statements_with_sorting.rows_sorted IS
+	'Rows sorted';
+COMMENT ON COLUMN sys.statements_with_sorting.avg_rows_sorted IS
+	'Rows sorted by one execution';
+COMMENT ON COLUMN sys.statements_with_sorting.first_seen IS
+	'When first seen';
+COMMENT ON COLUMN sys.statements_with_sorting.last_seen IS
+	'When last seen';
+COMMENT ON COLUMN sys.statements_with_sorting.digest IS
+	'SHA-256 of the normalised statement';
+GRANT SELECT ON sys.statements_with_sorting TO PUBLIC;
+
+CREATE VIEW sys."x$statements_with_temp_tables" WITH (security_invoker = true) AS
+SELECT
+	d.digest_text AS query,
+	d.schema_name AS db,
+	d.count_star AS exec_count,
+	d.sum_timer_wait AS total_latency,
+	d.sum_created_tmp_tables AS memory_tmp_tables,
+	d.sum_created_tmp_disk_tables AS disk_tmp_tables,
+	coalesce(round(d.sum_created_tmp_tables::numeric / nullif(d.count_star, 0)), 0) AS avg_tmp_tables_per_query,
+	coalesce(round(100 * d.sum_created_tmp_disk_tables::numeric / nullif(d.sum_created_tmp_tables, 0), 0), 0) AS tmp_tables_to_disk_pct,
+	d.first_seen,
+	d.last_seen,
+	d.digest
+FROM performance_schema.events_statements_summary_by_digest AS d
+WHERE d.sum_created_tmp_tables > 0 OR d.sum_created_tmp_disk_tables > 0
+ORDER BY disk_tmp_tables DESC, memory_tmp_tables DESC;
+COMMENT ON VIEW sys."x$statements_with_temp_tables" IS
+	'Statements with intermediate results, those on disk first; times in picoseconds, full texts';
+COMMENT ON COLUMN sys."x$statements_with_temp_tables".query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys."x$statements_with_temp_tables".db IS
+	'Database';
+COMMENT ON COLUMN sys."x$statements_with_temp_tables".exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys."x$statements_with_temp_tables".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$statements_with_temp_tables".memory_tmp_tables IS
+	'Intermediate results';
+COMMENT ON COLUMN sys."x$statements_with_temp_tables".disk_tmp_tables IS
+	'Intermediate results on disk';
+COMMENT ON COLUMN sys."x$statements_with_temp_tables".avg_tmp_tables_per_query IS
+	'Intermediate results of one execution';
+COMMENT ON COLUMN sys."x$statements_with_temp_tables".tmp_tables_to_disk_pct IS
+	'How many of them are on disk, in per cent';
+COMMENT ON COLUMN sys."x$statements_with_temp_tables".first_seen IS
+	'When first seen';
+COMMENT ON COLUMN sys."x$statements_with_temp_tables".last_seen IS
+	'When last seen';
+COMMENT ON COLUMN sys."x$statements_with_temp_tables".digest IS
+	'SHA-256 of the normalised statement';
+GRANT SELECT ON sys."x$statements_with_temp_tables" TO PUBLIC;
+
+CREATE VIEW sys.statements_with_temp_tables WITH (security_invoker = true) AS
+SELECT
+	sys.format_statement(s.query) AS query,
+	s.db,
+	s.exec_count,
+	sys.format_time(s.total_latency) AS total_latency,
+	s.memory_tmp_tables,
+	s.disk_tmp_tables,
+	s.avg_tmp_tables_per_query,
+	s.tmp_tables_to_disk_pct,
+	s.first_seen,
+	s.last_seen,
+	s.digest
+FROM sys."x$statements_with_temp_tables" AS s
+ORDER BY s.disk_tmp_tables DESC, s.memory_tmp_tables DESC;
+COMMENT ON VIEW sys.statements_with_temp_tables IS
+	'Statements with intermediate results, those on disk first, with units';
+COMMENT ON COLUMN sys.statements_with_temp_tables.query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys.statements_with_temp_tables.db IS
+	'Database';
+COMMENT ON COLUMN sys.statements_with_temp_tables.exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys.statements_with_temp_tables.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.statements_with_temp_tables.memory_tmp_tables IS
+	'Intermediate results';
+COMMENT ON COLUMN sys.statements_with_temp_tables.disk_tmp_tables IS
+	'Intermediate results on disk';
+COMMENT ON COLUMN sys.statements_with_temp_tables.avg_tmp_tables_per_query IS
+	'Intermediate results of one execution';
+COMMENT ON COLUMN sys.statements_with_temp_tables.tmp_tables_to_disk_pct IS
+	'How many of them are on disk, in per cent';
+COMMENT ON COLUMN sys.statements_with_temp_tables.first_seen IS
+	'When first seen';
+COMMENT ON COLUMN sys.statements_with_temp_tables.last_seen IS
+	'When last seen';
+COMMENT ON COLUMN sys.statements_with_temp_tables.digest IS
+	'SHA-256 of the normalised statement';
+GRANT SELECT ON sys.statements_with_temp_tables TO PUBLIC;
+
 CREATE VIEW sys."x$innodb_lock_waits" WITH (security_invoker = true) AS
 SELECT
 	w.wait_started,
@@ -4206,8 +6848,104 @@ COMMENT ON COLUMN sys."x$innodb_lock_waits".sql_kill_blocking_connection IS
 	'Ends the session in the way; a prepared transaction: in its own database';
 GRANT SELECT ON sys."x$innodb_lock_waits" TO PUBLIC;
 
--- Who waits for whom on tables, longest statement first, raw: full texts.
--- Everything that pg_class lists counts: tables, indexes, views, sequences.
+CREATE VIEW sys.innodb_lock_waits WITH (security_invoker = true) AS
+SELECT
+	s.wait_started,
+	date_trunc('milliseconds', s.wait_age) AS wait_age,
+	s.wait_age_secs,
+	s.locked_table,
+	s.locked_table_schema,
+	s.locked_table_name,
+	s.locked_table_partition,
+	s.locked_table_subpartition,
+	s.locked_index,
+	s.locked_type,
+	s.waiting_trx_id,
+	s.waiting_trx_started,
+	date_trunc('milliseconds', s.waiting_trx_age) AS waiting_trx_age,
+	s.waiting_trx_rows_locked,
+	s.waiting_trx_rows_modified,
+	s.waiting_pid,
+	sys.format_statement(s.waiting_query) AS waiting_query,
+	s.waiting_lock_id,
+	s.waiting_lock_mode,
+	s.blocking_trx_id,
+	s.blocking_pid,
+	sys.format_statement(s.blocking_query) AS blocking_query,
+	s.blocking_lock_id,
+	s.blocking_lock_mode,
+	s.blocking_trx_started,
+	date_trunc('milliseconds', s.blocking_trx_age) AS blocking_trx_age,
+	s.blocking_trx_rows_locked,
+	s.blocking_trx_rows_modified,
+	s.sql_kill_blocking_query,
+	s.sql_kill_blocking_connection
+FROM sys."x$innodb_lock_waits" AS s
+ORDER BY s.wait_started;
+COMMENT ON VIEW sys.innodb_lock_waits IS
+	'Waits for rows and transactions, who is in the way, and how to end it';
+COMMENT ON COLUMN sys.innodb_lock_waits.wait_started IS
+	'When the wait began';
+COMMENT ON COLUMN sys.innodb_lock_waits.wait_age IS
+	'How long it has lasted';
+COMMENT ON COLUMN sys.innodb_lock_waits.wait_age_secs IS
+	'The same in seconds';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table IS
+	'Table of the row, as SQL spells it; NULL where not known';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_schema IS
+	'Schema of the table';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_name IS
+	'Table of the row that both want; the partitioned one of a partition';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_partition IS
+	'Partition';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_subpartition IS
+	'Partition of a partition, the innermost one';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_index IS
+	'Index, if an index is locked';
+COMMENT ON COLUMN sys.innodb_lock_waits.locked_type IS
+	'RECORD, PAGE or TRANSACTION: the end of one is waited for';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_id IS
+	'Transaction that waits; NULL if it has changed nothing';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_started IS
+	'When it began';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_age IS
+	'How long ago';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_rows_locked IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_rows_modified IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_pid IS
+	'Session that waits';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_query IS
+	'Message that waits, see performance_schema.shown_text';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_id IS
+	'Lock that is awaited, see data_locks';
+COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_mode IS
+	'Its mode';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_id IS
+	'Transaction in the way';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_pid IS
+	'Session in the way; NULL for a prepared transaction';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_query IS
+	'Statement it runs; NULL if it idles in its transaction';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_lock_id IS
+	'Lock in the way, see data_locks';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_lock_mode IS
+	'Its mode';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_started IS
+	'When that transaction began, or was prepared';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_age IS
+	'How long ago';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_rows_locked IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_rows_modified IS
+	'Always NULL: not counted';
+COMMENT ON COLUMN sys.innodb_lock_waits.sql_kill_blocking_query IS
+	'Ends the statement in the way; without effect while the session idles';
+COMMENT ON COLUMN sys.innodb_lock_waits.sql_kill_blocking_connection IS
+	'Ends the session in the way; a prepared transaction: in its own database';
+GRANT SELECT ON sys.innodb_lock_waits TO PUBLIC;
+
 CREATE VIEW sys."x$schema_table_lock_waits" WITH (security_invoker = true) AS
 SELECT
 	w.object_schema,
@@ -4281,16 +7019,68 @@ COMMENT ON COLUMN sys."x$schema_table_lock_waits".sql_kill_blocking_connection I
 	'Ends the session in the way; a prepared transaction: in its own database';
 GRANT SELECT ON sys."x$schema_table_lock_waits" TO PUBLIC;
 
--- Who blocks whom now, as a tree, raw: full texts. Not in MySQL.
---
--- Each session that waits, and each one that blocks others without waiting itself, is here once.
--- One that waits for several hangs below one of them: below a holder of the lock rather than below
--- one that asked for it earlier, below one that waits itself rather than below a root; blocked_by
--- lists all of them. So a queue of a thousand sessions has a thousand rows, not one for each path.
--- Sessions that wait for each other in a circle (until the deadlock detector ends one) hang below
--- the one with the smallest process id.
---
--- A node is a process id, or for a prepared transaction its transaction id below zero.
+CREATE VIEW sys.schema_table_lock_waits WITH (security_invoker = true) AS
+SELECT
+	s.object_schema,
+	s.object_name,
+	s.waiting_thread_id,
+	s.waiting_pid,
+	s.waiting_account,
+	s.waiting_lock_type,
+	s.waiting_lock_duration,
+	sys.format_statement(s.waiting_query) AS waiting_query,
+	s.waiting_query_secs,
+	s.waiting_query_rows_affected,
+	s.waiting_query_rows_examined,
+	s.blocking_thread_id,
+	s.blocking_pid,
+	s.blocking_account,
+	s.blocking_lock_type,
+	s.blocking_lock_duration,
+	s.sql_kill_blocking_query,
+	s.sql_kill_blocking_connection
+FROM sys."x$schema_table_lock_waits" AS s
+ORDER BY s.waiting_query_secs DESC;
+COMMENT ON VIEW sys.schema_table_lock_waits IS
+	'Waits for tables, who is in the way, and how to end it';
+COMMENT ON COLUMN sys.schema_table_lock_waits.object_schema IS
+	'Schema of the table';
+COMMENT ON COLUMN sys.schema_table_lock_waits.object_name IS
+	'Table; in other databases its oid';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_thread_id IS
+	'Thread that waits';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_pid IS
+	'Session that waits';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_account IS
+	'Its user and client host';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_type IS
+	'Mode that it wants';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_duration IS
+	'How long it would hold the lock';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query IS
+	'Message that waits, see performance_schema.shown_text';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_secs IS
+	'Seconds since it began';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_rows_affected IS
+	'Rows changed by it so far';
+COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_rows_examined IS
+	'Rows read by it so far';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_thread_id IS
+	'Thread in the way';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_pid IS
+	'Session in the way; NULL for a prepared transaction';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_account IS
+	'Its user and client host';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_lock_type IS
+	'Mode that it holds, or asked for earlier';
+COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_lock_duration IS
+	'How long it holds the lock';
+COMMENT ON COLUMN sys.schema_table_lock_waits.sql_kill_blocking_query IS
+	'Ends the statement in the way; without effect while the session idles';
+COMMENT ON COLUMN sys.schema_table_lock_waits.sql_kill_blocking_connection IS
+	'Ends the session in the way; a prepared transaction: in its own database';
+GRANT SELECT ON sys.schema_table_lock_waits TO PUBLIC;
+
 CREATE VIEW sys."x$lock_tree" WITH (security_invoker = true) AS
 WITH RECURSIVE waits AS MATERIALIZED (
 	SELECT
@@ -4449,8 +7239,76 @@ COMMENT ON COLUMN sys."x$lock_tree".sql_kill_connection IS
 	'Ends it; a prepared transaction: in its own database';
 GRANT SELECT ON sys."x$lock_tree" TO PUBLIC;
 
--- File I/O per table of this database, raw: its indexes and TOAST table included. A part of
--- schema_table_statistics. file_summary_by_instance knows which relation a file holds.
+CREATE VIEW sys.lock_tree WITH (security_invoker = true) AS
+SELECT
+	s.root_pid,
+	s.depth,
+	s.path,
+	repeat('    ', s.depth) || s.session AS session,
+	s.pid,
+	s.user_name,
+	s.database_name,
+	s.state,
+	s.blocked,
+	s.blocked_by,
+	s.in_cycle,
+	s.wait_started,
+	date_trunc('milliseconds', s.wait_age) AS wait_age,
+	s.locktype,
+	s.lock_mode,
+	s.locked_object,
+	s.transaction_started,
+	date_trunc('milliseconds', s.transaction_age) AS transaction_age,
+	sys.format_statement(s.query) AS query,
+	s.sql_kill_query,
+	s.sql_kill_connection
+FROM sys."x$lock_tree" AS s;
+COMMENT ON VIEW sys.lock_tree IS
+	'Who blocks whom now, as a tree: roots wait for nobody';
+COMMENT ON COLUMN sys.lock_tree.root_pid IS
+	'Session at the root: ending it helps; NULL for a prepared transaction';
+COMMENT ON COLUMN sys.lock_tree.depth IS
+	'0 = root';
+COMMENT ON COLUMN sys.lock_tree.path IS
+	'The sessions from the root to this one';
+COMMENT ON COLUMN sys.lock_tree.session IS
+	'Process id, or name of a prepared transaction';
+COMMENT ON COLUMN sys.lock_tree.pid IS
+	'Process id; NULL for a prepared transaction';
+COMMENT ON COLUMN sys.lock_tree.user_name IS
+	'User; what it does if it is no client';
+COMMENT ON COLUMN sys.lock_tree.database_name IS
+	'Database';
+COMMENT ON COLUMN sys.lock_tree.state IS
+	'As in pg_stat_activity, or prepared';
+COMMENT ON COLUMN sys.lock_tree.blocked IS
+	'Sessions that wait for this one, directly or through others';
+COMMENT ON COLUMN sys.lock_tree.blocked_by IS
+	'All it waits for, also those that asked earlier for the same lock';
+COMMENT ON COLUMN sys.lock_tree.in_cycle IS
+	'Does it wait for itself through others, a deadlock?';
+COMMENT ON COLUMN sys.lock_tree.wait_started IS
+	'When the wait began; NULL for a root';
+COMMENT ON COLUMN sys.lock_tree.wait_age IS
+	'How long it has lasted';
+COMMENT ON COLUMN sys.lock_tree.locktype IS
+	'Kind of lock that it waits for, as in pg_locks';
+COMMENT ON COLUMN sys.lock_tree.lock_mode IS
+	'Mode that it wants';
+COMMENT ON COLUMN sys.lock_tree.locked_object IS
+	'What it wants: table, key of an advisory lock, transaction';
+COMMENT ON COLUMN sys.lock_tree.transaction_started IS
+	'When its transaction began, or was prepared';
+COMMENT ON COLUMN sys.lock_tree.transaction_age IS
+	'How long ago';
+COMMENT ON COLUMN sys.lock_tree.query IS
+	'Message, the last one if idle, see performance_schema.shown_text';
+COMMENT ON COLUMN sys.lock_tree.sql_kill_query IS
+	'Ends its statement; without effect while it idles';
+COMMENT ON COLUMN sys.lock_tree.sql_kill_connection IS
+	'Ends it; a prepared transaction: in its own database';
+GRANT SELECT ON sys.lock_tree TO PUBLIC;
+
 CREATE VIEW sys."x$ps_schema_table_statistics_io" WITH (security_invoker = true) AS
 SELECT
 	n.nspname::text AS table_schema,
@@ -4499,7 +7357,6 @@ COMMENT ON COLUMN sys."x$ps_schema_table_statistics_io".sum_timer_misc IS
 	'Time of other operations, picoseconds';
 GRANT SELECT ON sys."x$ps_schema_table_statistics_io" TO PUBLIC;
 
--- File I/O per thread, by total time, raw.
 CREATE VIEW sys."x$io_by_thread_by_latency" WITH (security_invoker = true) AS
 SELECT
 	CASE WHEN t.processlist_id IS NULL THEN coalesce(split_part(t.name, '/', 3), 'ended')
@@ -4536,7 +7393,38 @@ COMMENT ON COLUMN sys."x$io_by_thread_by_latency".processlist_id IS
 	'Process id of a session; NULL for other processes';
 GRANT SELECT ON sys."x$io_by_thread_by_latency" TO PUBLIC;
 
--- File I/O per file, by bytes, raw.
+CREATE VIEW sys.io_by_thread_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.user_name,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.min_latency) AS min_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency,
+	s.thread_id,
+	s.processlist_id
+FROM sys."x$io_by_thread_by_latency" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.io_by_thread_by_latency IS
+	'File I/O per thread, by total time, with units';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.user_name IS
+	'User and client host, or what the process does';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.total IS
+	'Operations';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.min_latency IS
+	'Shortest operation';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.avg_latency IS
+	'Mean operation';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.max_latency IS
+	'Longest operation';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.thread_id IS
+	'Thread';
+COMMENT ON COLUMN sys.io_by_thread_by_latency.processlist_id IS
+	'Process id of a session; NULL for other processes';
+GRANT SELECT ON sys.io_by_thread_by_latency TO PUBLIC;
+
 CREATE VIEW sys."x$io_global_by_file_by_bytes" WITH (security_invoker = true) AS
 SELECT
 	f.file_name AS file,
@@ -4576,7 +7464,44 @@ COMMENT ON COLUMN sys."x$io_global_by_file_by_bytes".relation_name IS
 	'Table or index that the file holds, of this database; not in MySQL';
 GRANT SELECT ON sys."x$io_global_by_file_by_bytes" TO PUBLIC;
 
--- File I/O per file, by total time, raw.
+CREATE VIEW sys.io_global_by_file_by_bytes WITH (security_invoker = true) AS
+SELECT
+	s.file,
+	s.count_read,
+	sys.format_bytes(s.total_read) AS total_read,
+	sys.format_bytes(s.avg_read) AS avg_read,
+	s.count_write,
+	sys.format_bytes(s.total_written) AS total_written,
+	sys.format_bytes(s.avg_write) AS avg_write,
+	sys.format_bytes(s.total) AS total,
+	s.write_pct,
+	s.relation_name
+FROM sys."x$io_global_by_file_by_bytes" AS s
+ORDER BY s.total DESC;
+COMMENT ON VIEW sys.io_global_by_file_by_bytes IS
+	'File I/O per file, by bytes, with units';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.file IS
+	'Path from the data directory';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.count_read IS
+	'Reads';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.total_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.avg_read IS
+	'Bytes of one read';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.count_write IS
+	'Writes';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.total_written IS
+	'Bytes written';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.avg_write IS
+	'Bytes of one write';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.total IS
+	'Bytes read and written';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.write_pct IS
+	'Per cent of the bytes that were written';
+COMMENT ON COLUMN sys.io_global_by_file_by_bytes.relation_name IS
+	'Table or index that the file holds, of this database; not in MySQL';
+GRANT SELECT ON sys.io_global_by_file_by_bytes TO PUBLIC;
+
 CREATE VIEW sys."x$io_global_by_file_by_latency" WITH (security_invoker = true) AS
 SELECT
 	f.file_name AS file,
@@ -4615,7 +7540,44 @@ COMMENT ON COLUMN sys."x$io_global_by_file_by_latency".relation_name IS
 	'Table or index that the file holds, of this database; not in MySQL';
 GRANT SELECT ON sys."x$io_global_by_file_by_latency" TO PUBLIC;
 
--- File I/O per event name, by bytes, raw.
+CREATE VIEW sys.io_global_by_file_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.file,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	s.count_read,
+	sys.format_time(s.read_latency) AS read_latency,
+	s.count_write,
+	sys.format_time(s.write_latency) AS write_latency,
+	s.count_misc,
+	sys.format_time(s.misc_latency) AS misc_latency,
+	s.relation_name
+FROM sys."x$io_global_by_file_by_latency" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.io_global_by_file_by_latency IS
+	'File I/O per file, by total time, with units';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.file IS
+	'Path from the data directory';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.total IS
+	'Operations';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.count_read IS
+	'Reads';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.read_latency IS
+	'Time of reads';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.count_write IS
+	'Writes';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.write_latency IS
+	'Time of writes';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.count_misc IS
+	'Other operations: open, close, sync, stat';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.misc_latency IS
+	'Time of other operations';
+COMMENT ON COLUMN sys.io_global_by_file_by_latency.relation_name IS
+	'Table or index that the file holds, of this database; not in MySQL';
+GRANT SELECT ON sys.io_global_by_file_by_latency TO PUBLIC;
+
 CREATE VIEW sys."x$io_global_by_wait_by_bytes" WITH (security_invoker = true) AS
 SELECT
 	replace(f.event_name, 'wait/io/file/', '') AS event_name,
@@ -4664,7 +7626,53 @@ COMMENT ON COLUMN sys."x$io_global_by_wait_by_bytes".total_requested IS
 	'Bytes read and written';
 GRANT SELECT ON sys."x$io_global_by_wait_by_bytes" TO PUBLIC;
 
--- File I/O per event name, by total time, raw.
+CREATE VIEW sys.io_global_by_wait_by_bytes WITH (security_invoker = true) AS
+SELECT
+	s.event_name,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.min_latency) AS min_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency,
+	s.count_read,
+	sys.format_bytes(s.total_read) AS total_read,
+	sys.format_bytes(s.avg_read) AS avg_read,
+	s.count_write,
+	sys.format_bytes(s.total_written) AS total_written,
+	sys.format_bytes(s.avg_written) AS avg_written,
+	sys.format_bytes(s.total_requested) AS total_requested
+FROM sys."x$io_global_by_wait_by_bytes" AS s
+ORDER BY s.total_requested DESC;
+COMMENT ON VIEW sys.io_global_by_wait_by_bytes IS
+	'File I/O per event name, by bytes, with units';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.event_name IS
+	'Event, without wait/io/file/';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total IS
+	'Operations';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.min_latency IS
+	'Shortest operation';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.avg_latency IS
+	'Mean operation';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.max_latency IS
+	'Longest operation';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.count_read IS
+	'Reads';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.avg_read IS
+	'Bytes of one read';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.count_write IS
+	'Writes';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_written IS
+	'Bytes written';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.avg_written IS
+	'Bytes of one write';
+COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_requested IS
+	'Bytes read and written';
+GRANT SELECT ON sys.io_global_by_wait_by_bytes TO PUBLIC;
+
 CREATE VIEW sys."x$io_global_by_wait_by_latency" WITH (security_invoker = true) AS
 SELECT
 	replace(f.event_name, 'wait/io/file/', '') AS event_name,
@@ -4716,8 +7724,56 @@ COMMENT ON COLUMN sys."x$io_global_by_wait_by_latency".avg_written IS
 	'Bytes of one write';
 GRANT SELECT ON sys."x$io_global_by_wait_by_latency" TO PUBLIC;
 
--- The newest file I/O, in the order of time, raw.
--- Needs the consumer events_waits_history_long.
+CREATE VIEW sys.io_global_by_wait_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.event_name,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency,
+	sys.format_time(s.read_latency) AS read_latency,
+	sys.format_time(s.write_latency) AS write_latency,
+	sys.format_time(s.misc_latency) AS misc_latency,
+	s.count_read,
+	sys.format_bytes(s.total_read) AS total_read,
+	sys.format_bytes(s.avg_read) AS avg_read,
+	s.count_write,
+	sys.format_bytes(s.total_written) AS total_written,
+	sys.format_bytes(s.avg_written) AS avg_written
+FROM sys."x$io_global_by_wait_by_latency" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.io_global_by_wait_by_latency IS
+	'File I/O per event name, by total time, with units';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.event_name IS
+	'Event, without wait/io/file/';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total IS
+	'Operations';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.avg_latency IS
+	'Mean operation';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.max_latency IS
+	'Longest operation';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.read_latency IS
+	'Time of reads';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.write_latency IS
+	'Time of writes';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.misc_latency IS
+	'Time of other operations';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.count_read IS
+	'Reads';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.avg_read IS
+	'Bytes of one read';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.count_write IS
+	'Writes';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total_written IS
+	'Bytes written';
+COMMENT ON COLUMN sys.io_global_by_wait_by_latency.avg_written IS
+	'Bytes of one write';
+GRANT SELECT ON sys.io_global_by_wait_by_latency TO PUBLIC;
+
 CREATE VIEW sys."x$latest_file_io" WITH (security_invoker = true) AS
 SELECT
 	CASE WHEN t.processlist_id IS NULL
@@ -4746,7 +7802,28 @@ COMMENT ON COLUMN sys."x$latest_file_io".requested IS
 	'Bytes';
 GRANT SELECT ON sys."x$latest_file_io" TO PUBLIC;
 
--- Waits per event name, by total time, raw; without idle.
+CREATE VIEW sys.latest_file_io WITH (security_invoker = true) AS
+SELECT
+	s.thread,
+	s.file,
+	sys.format_time(s.latency) AS latency,
+	s.operation,
+	sys.format_bytes(s.requested) AS requested
+FROM sys."x$latest_file_io" AS s;
+COMMENT ON VIEW sys.latest_file_io IS
+	'The newest file I/O, in the order of time, with units';
+COMMENT ON COLUMN sys.latest_file_io.thread IS
+	'User, client host and process id; what another process does and its thread';
+COMMENT ON COLUMN sys.latest_file_io.file IS
+	'Path from the data directory';
+COMMENT ON COLUMN sys.latest_file_io.latency IS
+	'Time';
+COMMENT ON COLUMN sys.latest_file_io.operation IS
+	'What was done';
+COMMENT ON COLUMN sys.latest_file_io.requested IS
+	'Bytes';
+GRANT SELECT ON sys.latest_file_io TO PUBLIC;
+
 CREATE VIEW sys."x$waits_global_by_latency" WITH (security_invoker = true) AS
 SELECT
 	w.event_name AS events,
@@ -4771,7 +7848,29 @@ COMMENT ON COLUMN sys."x$waits_global_by_latency".max_latency IS
 	'Longest wait, picoseconds';
 GRANT SELECT ON sys."x$waits_global_by_latency" TO PUBLIC;
 
--- Waits per user, by total time, raw; without idle.
+CREATE VIEW sys.waits_global_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.events,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$waits_global_by_latency" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.waits_global_by_latency IS
+	'Waits per event name, by total time; without idle, with units';
+COMMENT ON COLUMN sys.waits_global_by_latency.events IS
+	'Event';
+COMMENT ON COLUMN sys.waits_global_by_latency.total IS
+	'Waits';
+COMMENT ON COLUMN sys.waits_global_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.waits_global_by_latency.avg_latency IS
+	'Mean wait';
+COMMENT ON COLUMN sys.waits_global_by_latency.max_latency IS
+	'Longest wait';
+GRANT SELECT ON sys.waits_global_by_latency TO PUBLIC;
+
 CREATE VIEW sys."x$waits_by_user_by_latency" WITH (security_invoker = true) AS
 SELECT
 	coalesce(w.user_name, 'background') AS user_name,
@@ -4799,7 +7898,32 @@ COMMENT ON COLUMN sys."x$waits_by_user_by_latency".max_latency IS
 	'Longest wait, picoseconds';
 GRANT SELECT ON sys."x$waits_by_user_by_latency" TO PUBLIC;
 
--- Waits per client host, by total time, raw; without idle.
+CREATE VIEW sys.waits_by_user_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.user_name,
+	s.event,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$waits_by_user_by_latency" AS s
+ORDER BY s.user_name, s.total_latency DESC;
+COMMENT ON VIEW sys.waits_by_user_by_latency IS
+	'Waits per user, by total time; without idle, with units';
+COMMENT ON COLUMN sys.waits_by_user_by_latency.user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys.waits_by_user_by_latency.event IS
+	'Event';
+COMMENT ON COLUMN sys.waits_by_user_by_latency.total IS
+	'Waits';
+COMMENT ON COLUMN sys.waits_by_user_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.waits_by_user_by_latency.avg_latency IS
+	'Mean wait';
+COMMENT ON COLUMN sys.waits_by_user_by_latency.max_latency IS
+	'Longest wait';
+GRANT SELECT ON sys.waits_by_user_by_latency TO PUBLIC;
+
 CREATE VIEW sys."x$waits_by_host_by_latency" WITH (security_invoker = true) AS
 SELECT
 	coalesce(w.host, 'background') AS host,
@@ -4814,7 +7938,7 @@ ORDER BY host, total_latency DESC;
 COMMENT ON VIEW sys."x$waits_by_host_by_latency" IS
 	'Waits per client host, by total time; without idle; times in picoseconds';
 COMMENT ON COLUMN sys."x$waits_by_host_by_latency".host IS
-	'Client host; background = processes without client';
+	'Client host; background = processes without one';
 COMMENT ON COLUMN sys."x$waits_by_host_by_latency".event IS
 	'Event';
 COMMENT ON COLUMN sys."x$waits_by_host_by_latency".total IS
@@ -4827,7 +7951,32 @@ COMMENT ON COLUMN sys."x$waits_by_host_by_latency".max_latency IS
 	'Longest wait, picoseconds';
 GRANT SELECT ON sys."x$waits_by_host_by_latency" TO PUBLIC;
 
--- Waits per class, by total time, raw; without idle.
+CREATE VIEW sys.waits_by_host_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.host,
+	s.event,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$waits_by_host_by_latency" AS s
+ORDER BY s.host, s.total_latency DESC;
+COMMENT ON VIEW sys.waits_by_host_by_latency IS
+	'Waits per client host, by total time; without idle, with units';
+COMMENT ON COLUMN sys.waits_by_host_by_latency.host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys.waits_by_host_by_latency.event IS
+	'Event';
+COMMENT ON COLUMN sys.waits_by_host_by_latency.total IS
+	'Waits';
+COMMENT ON COLUMN sys.waits_by_host_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.waits_by_host_by_latency.avg_latency IS
+	'Mean wait';
+COMMENT ON COLUMN sys.waits_by_host_by_latency.max_latency IS
+	'Longest wait';
+GRANT SELECT ON sys.waits_by_host_by_latency TO PUBLIC;
+
 CREATE VIEW sys."x$wait_classes_global_by_latency" WITH (security_invoker = true) AS
 SELECT
 	substring(w.event_name FROM '^[^/]*/[^/]*/[^/]*') AS event_class,
@@ -4856,7 +8005,32 @@ COMMENT ON COLUMN sys."x$wait_classes_global_by_latency".max_latency IS
 	'Longest wait, picoseconds';
 GRANT SELECT ON sys."x$wait_classes_global_by_latency" TO PUBLIC;
 
--- Waits per class, by mean time, raw; without idle.
+CREATE VIEW sys.wait_classes_global_by_latency WITH (security_invoker = true) AS
+SELECT
+	s.event_class,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.min_latency) AS min_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$wait_classes_global_by_latency" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.wait_classes_global_by_latency IS
+	'Waits per class, by total time; without idle, with units';
+COMMENT ON COLUMN sys.wait_classes_global_by_latency.event_class IS
+	'Class: the first three parts of the event name';
+COMMENT ON COLUMN sys.wait_classes_global_by_latency.total IS
+	'Waits';
+COMMENT ON COLUMN sys.wait_classes_global_by_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.wait_classes_global_by_latency.min_latency IS
+	'Shortest wait';
+COMMENT ON COLUMN sys.wait_classes_global_by_latency.avg_latency IS
+	'Mean wait';
+COMMENT ON COLUMN sys.wait_classes_global_by_latency.max_latency IS
+	'Longest wait';
+GRANT SELECT ON sys.wait_classes_global_by_latency TO PUBLIC;
+
 CREATE VIEW sys."x$wait_classes_global_by_avg_latency" WITH (security_invoker = true) AS
 SELECT
 	substring(w.event_name FROM '^[^/]*/[^/]*/[^/]*') AS event_class,
@@ -4885,7 +8059,32 @@ COMMENT ON COLUMN sys."x$wait_classes_global_by_avg_latency".max_latency IS
 	'Longest wait, picoseconds';
 GRANT SELECT ON sys."x$wait_classes_global_by_avg_latency" TO PUBLIC;
 
--- File I/O per user, raw.
+CREATE VIEW sys.wait_classes_global_by_avg_latency WITH (security_invoker = true) AS
+SELECT
+	s.event_class,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.min_latency) AS min_latency,
+	sys.format_time(s.avg_latency) AS avg_latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$wait_classes_global_by_avg_latency" AS s
+ORDER BY s.avg_latency DESC;
+COMMENT ON VIEW sys.wait_classes_global_by_avg_latency IS
+	'Waits per class, by mean time; without idle, with units';
+COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.event_class IS
+	'Class: the first three parts of the event name';
+COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.total IS
+	'Waits';
+COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.min_latency IS
+	'Shortest wait';
+COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.avg_latency IS
+	'Mean wait';
+COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.max_latency IS
+	'Longest wait';
+GRANT SELECT ON sys.wait_classes_global_by_avg_latency TO PUBLIC;
+
 CREATE VIEW sys."x$user_summary_by_file_io" WITH (security_invoker = true) AS
 SELECT
 	coalesce(w.user_name, 'background') AS user_name,
@@ -4905,7 +8104,59 @@ COMMENT ON COLUMN sys."x$user_summary_by_file_io".io_latency IS
 	'Total time, picoseconds';
 GRANT SELECT ON sys."x$user_summary_by_file_io" TO PUBLIC;
 
--- File I/O per user and event name, raw.
+CREATE VIEW sys.user_summary_by_file_io WITH (security_invoker = true) AS
+SELECT
+	s.user_name,
+	s.ios,
+	sys.format_time(s.io_latency) AS io_latency
+FROM sys."x$user_summary_by_file_io" AS s
+ORDER BY s.io_latency DESC;
+COMMENT ON VIEW sys.user_summary_by_file_io IS
+	'File I/O per user, with units';
+COMMENT ON COLUMN sys.user_summary_by_file_io.user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys.user_summary_by_file_io.ios IS
+	'Operations';
+COMMENT ON COLUMN sys.user_summary_by_file_io.io_latency IS
+	'Total time';
+GRANT SELECT ON sys.user_summary_by_file_io TO PUBLIC;
+
+CREATE VIEW sys."x$host_summary_by_file_io" WITH (security_invoker = true) AS
+SELECT
+	coalesce(w.host, 'background') AS host,
+	sum(w.count_star) AS ios,
+	sum(w.sum_timer_wait) AS io_latency
+FROM performance_schema.events_waits_summary_by_host_by_event_name AS w
+WHERE w.event_name LIKE 'wait/io/file/%'
+GROUP BY w.host
+ORDER BY io_latency DESC;
+COMMENT ON VIEW sys."x$host_summary_by_file_io" IS
+	'File I/O per client host; times in picoseconds';
+COMMENT ON COLUMN sys."x$host_summary_by_file_io".host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys."x$host_summary_by_file_io".ios IS
+	'Operations';
+COMMENT ON COLUMN sys."x$host_summary_by_file_io".io_latency IS
+	'Total time, picoseconds';
+GRANT SELECT ON sys."x$host_summary_by_file_io" TO PUBLIC;
+
+CREATE VIEW sys.host_summary_by_file_io WITH (security_invoker = true) AS
+SELECT
+	s.host,
+	s.ios,
+	sys.format_time(s.io_latency) AS io_latency
+FROM sys."x$host_summary_by_file_io" AS s
+ORDER BY s.io_latency DESC;
+COMMENT ON VIEW sys.host_summary_by_file_io IS
+	'File I/O per client host, with units';
+COMMENT ON COLUMN sys.host_summary_by_file_io.host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys.host_summary_by_file_io.ios IS
+	'Operations';
+COMMENT ON COLUMN sys.host_summary_by_file_io.io_latency IS
+	'Total time';
+GRANT SELECT ON sys.host_summary_by_file_io TO PUBLIC;
+
 CREATE VIEW sys."x$user_summary_by_file_io_type" WITH (security_invoker = true) AS
 SELECT
 	coalesce(w.user_name, 'background') AS user_name,
@@ -4930,27 +8181,29 @@ COMMENT ON COLUMN sys."x$user_summary_by_file_io_type".max_latency IS
 	'Longest operation, picoseconds';
 GRANT SELECT ON sys."x$user_summary_by_file_io_type" TO PUBLIC;
 
--- File I/O per client host, raw.
-CREATE VIEW sys."x$host_summary_by_file_io" WITH (security_invoker = true) AS
+CREATE VIEW sys.user_summary_by_file_io_type WITH (security_invoker = true) AS
 SELECT
-	coalesce(w.host, 'background') AS host,
-	sum(w.count_star) AS ios,
-	sum(w.sum_timer_wait) AS io_latency
-FROM performance_schema.events_waits_summary_by_host_by_event_name AS w
-WHERE w.event_name LIKE 'wait/io/file/%'
-GROUP BY w.host
-ORDER BY io_latency DESC;
-COMMENT ON VIEW sys."x$host_summary_by_file_io" IS
-	'File I/O per client host; times in picoseconds';
-COMMENT ON COLUMN sys."x$host_summary_by_file_io".host IS
-	'Client host; background = processes without one';
-COMMENT ON COLUMN sys."x$host_summary_by_file_io".ios IS
+	s.user_name,
+	s.event_name,
+	s.total,
+	sys.format_time(s.latency) AS latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$user_summary_by_file_io_type" AS s
+ORDER BY s.user_name, s.latency DESC;
+COMMENT ON VIEW sys.user_summary_by_file_io_type IS
+	'File I/O per user and event name, with units';
+COMMENT ON COLUMN sys.user_summary_by_file_io_type.user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys.user_summary_by_file_io_type.event_name IS
+	'Event';
+COMMENT ON COLUMN sys.user_summary_by_file_io_type.total IS
 	'Operations';
-COMMENT ON COLUMN sys."x$host_summary_by_file_io".io_latency IS
-	'Total time, picoseconds';
-GRANT SELECT ON sys."x$host_summary_by_file_io" TO PUBLIC;
+COMMENT ON COLUMN sys.user_summary_by_file_io_type.latency IS
+	'Total time';
+COMMENT ON COLUMN sys.user_summary_by_file_io_type.max_latency IS
+	'Longest operation';
+GRANT SELECT ON sys.user_summary_by_file_io_type TO PUBLIC;
 
--- File I/O per client host and event name, raw.
 CREATE VIEW sys."x$host_summary_by_file_io_type" WITH (security_invoker = true) AS
 SELECT
 	coalesce(w.host, 'background') AS host,
@@ -4975,8 +8228,29 @@ COMMENT ON COLUMN sys."x$host_summary_by_file_io_type".max_latency IS
 	'Longest operation, picoseconds';
 GRANT SELECT ON sys."x$host_summary_by_file_io_type" TO PUBLIC;
 
--- Rows and file I/O per table, by total time, raw.
--- File I/O is known for tables of this database: it includes that of indexes and TOAST tables.
+CREATE VIEW sys.host_summary_by_file_io_type WITH (security_invoker = true) AS
+SELECT
+	s.host,
+	s.event_name,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.max_latency) AS max_latency
+FROM sys."x$host_summary_by_file_io_type" AS s
+ORDER BY s.host, s.total_latency DESC;
+COMMENT ON VIEW sys.host_summary_by_file_io_type IS
+	'File I/O per client host and event name, with units';
+COMMENT ON COLUMN sys.host_summary_by_file_io_type.host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys.host_summary_by_file_io_type.event_name IS
+	'Event';
+COMMENT ON COLUMN sys.host_summary_by_file_io_type.total IS
+	'Operations';
+COMMENT ON COLUMN sys.host_summary_by_file_io_type.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.host_summary_by_file_io_type.max_latency IS
+	'Longest operation';
+GRANT SELECT ON sys.host_summary_by_file_io_type TO PUBLIC;
+
 CREATE VIEW sys."x$schema_table_statistics" WITH (security_invoker = true) AS
 SELECT
 	s.object_schema AS table_schema,
@@ -5050,959 +8324,6 @@ COMMENT ON COLUMN sys."x$schema_table_statistics".database_name IS
 	'Its database, NULL = shared by all; not in MySQL';
 GRANT SELECT ON sys."x$schema_table_statistics" TO PUBLIC;
 
--- Rows per index of this database, by time of reading, raw. Which index found how many rows is the
--- server's count, which knows bitmap scans too; the time is ours and does not.
-CREATE VIEW sys."x$schema_index_statistics" WITH (security_invoker = true) AS
-SELECT
-	s.schemaname::text AS table_schema,
-	s.relname::text AS table_name,
-	s.indexrelname::text AS index_name,
-	s.idx_tup_read AS rows_selected,
-	u.sum_timer_fetch AS select_latency,
-	0::bigint AS rows_inserted,
-	0::numeric(20) AS insert_latency,
-	0::bigint AS rows_updated,
-	0::numeric(20) AS update_latency,
-	0::bigint AS rows_deleted,
-	0::numeric(20) AS delete_latency,
-	current_database()::text AS database_name
-FROM pg_stat_user_indexes AS s
-LEFT JOIN performance_schema.table_io_waits_summary_by_index_usage AS u
-	ON u.index_oid = s.indexrelid::bigint AND u.database_oid = (
-		SELECT d.oid::bigint FROM pg_database AS d WHERE d.datname = current_database())
-ORDER BY u.sum_timer_fetch DESC NULLS LAST;
-COMMENT ON VIEW sys."x$schema_index_statistics" IS
-	'Rows per index of this database, by total time; times in picoseconds';
-COMMENT ON COLUMN sys."x$schema_index_statistics".table_schema IS
-	'Schema';
-COMMENT ON COLUMN sys."x$schema_index_statistics".table_name IS
-	'Table';
-COMMENT ON COLUMN sys."x$schema_index_statistics".index_name IS
-	'Index';
-COMMENT ON COLUMN sys."x$schema_index_statistics".rows_selected IS
-	'Rows it has found, in scans of any kind, since the statistics of the server were reset';
-COMMENT ON COLUMN sys."x$schema_index_statistics".select_latency IS
-	'Time of its index scans, picoseconds; without bitmap scans; NULL = none recorded';
-COMMENT ON COLUMN sys."x$schema_index_statistics".rows_inserted IS
-	'Always 0: changes count for the table';
-COMMENT ON COLUMN sys."x$schema_index_statistics".insert_latency IS
-	'Always 0: changes count for the table, picoseconds';
-COMMENT ON COLUMN sys."x$schema_index_statistics".rows_updated IS
-	'Always 0: changes count for the table';
-COMMENT ON COLUMN sys."x$schema_index_statistics".update_latency IS
-	'Always 0: changes count for the table, picoseconds';
-COMMENT ON COLUMN sys."x$schema_index_statistics".rows_deleted IS
-	'Always 0: changes count for the table';
-COMMENT ON COLUMN sys."x$schema_index_statistics".delete_latency IS
-	'Always 0: changes count for the table, picoseconds';
-COMMENT ON COLUMN sys."x$schema_index_statistics".database_name IS
-	'Its database; not in MySQL';
-GRANT SELECT ON sys."x$schema_index_statistics" TO PUBLIC;
-
--- Tables of this database that sequential scans have read, most rows first, raw. By the server's own
--- counts, which tell these rows from those of bitmap scans; there is no time of them alone.
-CREATE VIEW sys."x$schema_tables_with_full_table_scans" WITH (security_invoker = true) AS
-SELECT
-	s.schemaname::text AS object_schema,
-	s.relname::text AS object_name,
-	s.seq_tup_read AS rows_full_scanned,
-	NULL::numeric(20) AS latency,
-	current_database()::text AS database_name
-FROM pg_stat_user_tables AS s
-WHERE s.seq_tup_read > 0
-ORDER BY rows_full_scanned DESC;
-COMMENT ON VIEW sys."x$schema_tables_with_full_table_scans" IS
-	'Tables read by sequential scans, most rows first';
-COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".object_schema IS
-	'Schema';
-COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".object_name IS
-	'Table';
-COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".rows_full_scanned IS
-	'Rows read so since the statistics of the server were reset';
-COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".latency IS
-	'Always NULL: sequential scans have no time of their own';
-COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".database_name IS
-	'Its database; not in MySQL';
-GRANT SELECT ON sys."x$schema_tables_with_full_table_scans" TO PUBLIC;
-
--- Where the time of statements went, by total time, raw. Not in MySQL.
--- Waits of nested statements count for the statement around them too, as their time does. Table I/O
--- (wait/io/table) contains other waits and processor time: digests are not charged with it. What
--- instruments and consumers do not record ends up in the rest.
-CREATE VIEW sys."x$statement_time_model" WITH (security_invoker = true) AS
-SELECT
-	d.query,
-	d.db,
-	d.exec_count,
-	d.total_latency,
-	coalesce(round(d.total_latency / nullif(d.exec_count, 0)), 0) AS avg_latency,
-	coalesce(w.file_io, 0) AS file_io_latency,
-	coalesce(round(100 * w.file_io / nullif(d.total_latency, 0), 2), 0) AS file_io_pct,
-	coalesce(w.lock, 0) AS lock_latency,
-	coalesce(round(100 * w.lock / nullif(d.total_latency, 0), 2), 0) AS lock_pct,
-	coalesce(w.lwlock, 0) AS lwlock_latency,
-	coalesce(round(100 * w.lwlock / nullif(d.total_latency, 0), 2), 0) AS lwlock_pct,
-	coalesce(w.socket, 0) AS socket_latency,
-	coalesce(round(100 * w.socket / nullif(d.total_latency, 0), 2), 0) AS socket_pct,
-	coalesce(w.ipc, 0) AS ipc_latency,
-	coalesce(round(100 * w.ipc / nullif(d.total_latency, 0), 2), 0) AS ipc_pct,
-	coalesce(w.timeout, 0) AS timeout_latency,
-	coalesce(round(100 * w.timeout / nullif(d.total_latency, 0), 2), 0) AS timeout_pct,
-	coalesce(w.total - w.known, 0) AS other_wait_latency,
-	coalesce(round(100 * (w.total - w.known) / nullif(d.total_latency, 0), 2), 0) AS other_wait_pct,
-	greatest(d.total_latency - coalesce(w.total, 0), 0) AS cpu_and_other_latency,
-	coalesce(round(100 * greatest(d.total_latency - coalesce(w.total, 0), 0)
-		/ nullif(d.total_latency, 0), 2), 0) AS cpu_and_other_pct,
-	d.cpu_latency,
-	d.digest
-FROM (
-	-- Statements of equal text can have several rows.
-	SELECT
-		schema_name AS db, digest, min(digest_text) AS query, sum(count_star) AS exec_count,
-		sum(sum_timer_wait) AS total_latency, sum(sum_cpu_time) AS cpu_latency
-	FROM performance_schema.events_statements_summary_by_digest
-	GROUP BY schema_name, digest) AS d
-LEFT JOIN (
-	SELECT
-		schema_name AS db, digest, sum(sum_timer_wait) AS total,
-		sum(sum_timer_wait) FILTER (WHERE event_name ~ '^wait/(lock|synch|ipc|timeout|io/(file|socket))/')
-			AS known,
-		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/io/file/%') AS file_io,
-		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/lock/%') AS lock,
-		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/synch/%') AS lwlock,
-		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/io/socket/%') AS socket,
-		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/ipc/%') AS ipc,
-		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/timeout/%') AS timeout
-	FROM performance_schema.events_waits_summary_by_digest
-	GROUP BY schema_name, digest) AS w
-	ON coalesce(w.db, '') = coalesce(d.db, '') AND coalesce(w.digest, '') = coalesce(d.digest, '')
-ORDER BY total_latency DESC;
-COMMENT ON VIEW sys."x$statement_time_model" IS
-	'Where the time of statements went, by total time; not in MySQL; times in picoseconds';
-COMMENT ON COLUMN sys."x$statement_time_model".query IS
-	'Normalised statement';
-COMMENT ON COLUMN sys."x$statement_time_model".db IS
-	'Database';
-COMMENT ON COLUMN sys."x$statement_time_model".exec_count IS
-	'Executions';
-COMMENT ON COLUMN sys."x$statement_time_model".total_latency IS
-	'Total time, picoseconds';
-COMMENT ON COLUMN sys."x$statement_time_model".avg_latency IS
-	'Mean execution, picoseconds';
-COMMENT ON COLUMN sys."x$statement_time_model".file_io_latency IS
-	'Time spent with file I/O, picoseconds';
-COMMENT ON COLUMN sys."x$statement_time_model".file_io_pct IS
-	'The same in per cent';
-COMMENT ON COLUMN sys."x$statement_time_model".lock_latency IS
-	'Time spent waiting for heavyweight locks, picoseconds';
-COMMENT ON COLUMN sys."x$statement_time_model".lock_pct IS
-	'The same in per cent';
-COMMENT ON COLUMN sys."x$statement_time_model".lwlock_latency IS
-	'Time spent waiting for locks inside the server, picoseconds';
-COMMENT ON COLUMN sys."x$statement_time_model".lwlock_pct IS
-	'The same in per cent';
-COMMENT ON COLUMN sys."x$statement_time_model".socket_latency IS
-	'Time spent waiting for the client, picoseconds';
-COMMENT ON COLUMN sys."x$statement_time_model".socket_pct IS
-	'The same in per cent';
-COMMENT ON COLUMN sys."x$statement_time_model".ipc_latency IS
-	'Time spent waiting for other processes of the server, picoseconds';
-COMMENT ON COLUMN sys."x$statement_time_model".ipc_pct IS
-	'The same in per cent';
-COMMENT ON COLUMN sys."x$statement_time_model".timeout_latency IS
-	'Time spent waiting for time to pass, picoseconds';
-COMMENT ON COLUMN sys."x$statement_time_model".timeout_pct IS
-	'The same in per cent';
-COMMENT ON COLUMN sys."x$statement_time_model".other_wait_latency IS
-	'Time spent waiting for anything else, picoseconds';
-COMMENT ON COLUMN sys."x$statement_time_model".other_wait_pct IS
-	'The same in per cent';
-COMMENT ON COLUMN sys."x$statement_time_model".cpu_and_other_latency IS
-	'The rest: processor time, and waits that are not recorded, picoseconds';
-COMMENT ON COLUMN sys."x$statement_time_model".cpu_and_other_pct IS
-	'The same in per cent';
-COMMENT ON COLUMN sys."x$statement_time_model".cpu_latency IS
-	'Processor time as measured; needs the consumer events_statements_cpu, picoseconds';
-COMMENT ON COLUMN sys."x$statement_time_model".digest IS
-	'SHA-256 of the normalised statement';
-GRANT SELECT ON sys."x$statement_time_model" TO PUBLIC;
-
--- Statements by total time, for people.
-CREATE VIEW sys.statement_analysis WITH (security_invoker = true) AS
-SELECT
-	sys.format_statement(s.query) AS query,
-	s.db,
-	s.full_scan,
-	s.exec_count,
-	s.err_count,
-	s.warn_count,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.max_latency) AS max_latency,
-	sys.format_time(s.avg_latency) AS avg_latency,
-	sys.format_time(s.lock_latency) AS lock_latency,
-	sys.format_time(s.cpu_latency) AS cpu_latency,
-	s.rows_sent,
-	s.rows_sent_avg,
-	s.rows_examined,
-	s.rows_examined_avg,
-	s.rows_affected,
-	s.rows_affected_avg,
-	s.tmp_tables,
-	s.tmp_disk_tables,
-	s.rows_sorted,
-	s.sort_merge_passes,
-	sys.format_bytes(s.max_controlled_memory) AS max_controlled_memory,
-	sys.format_bytes(s.max_total_memory) AS max_total_memory,
-	s.digest,
-	s.first_seen,
-	s.last_seen,
-	sys.format_time(s.p95_latency) AS p95_latency,
-	sys.format_time(s.p99_latency) AS p99_latency
-FROM sys."x$statement_analysis" AS s
-ORDER BY s.total_latency DESC;
-COMMENT ON VIEW sys.statement_analysis IS
-	'Statements by total time, with units';
-COMMENT ON COLUMN sys.statement_analysis.query IS
-	'Normalised statement';
-COMMENT ON COLUMN sys.statement_analysis.db IS
-	'Database';
-COMMENT ON COLUMN sys.statement_analysis.full_scan IS
-	'* if some execution read a table without an index';
-COMMENT ON COLUMN sys.statement_analysis.exec_count IS
-	'Executions';
-COMMENT ON COLUMN sys.statement_analysis.err_count IS
-	'Executions that failed';
-COMMENT ON COLUMN sys.statement_analysis.warn_count IS
-	'Warnings raised';
-COMMENT ON COLUMN sys.statement_analysis.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.statement_analysis.max_latency IS
-	'Longest execution';
-COMMENT ON COLUMN sys.statement_analysis.avg_latency IS
-	'Mean execution';
-COMMENT ON COLUMN sys.statement_analysis.lock_latency IS
-	'Time spent waiting for locks';
-COMMENT ON COLUMN sys.statement_analysis.cpu_latency IS
-	'Processor time; needs the consumer events_statements_cpu';
-COMMENT ON COLUMN sys.statement_analysis.rows_sent IS
-	'Rows returned';
-COMMENT ON COLUMN sys.statement_analysis.rows_sent_avg IS
-	'Rows returned by one execution';
-COMMENT ON COLUMN sys.statement_analysis.rows_examined IS
-	'Rows read from tables';
-COMMENT ON COLUMN sys.statement_analysis.rows_examined_avg IS
-	'Rows read from tables by one execution';
-COMMENT ON COLUMN sys.statement_analysis.rows_affected IS
-	'Rows changed';
-COMMENT ON COLUMN sys.statement_analysis.rows_affected_avg IS
-	'Rows changed by one execution';
-COMMENT ON COLUMN sys.statement_analysis.tmp_tables IS
-	'Intermediate results';
-COMMENT ON COLUMN sys.statement_analysis.tmp_disk_tables IS
-	'Intermediate results on disk';
-COMMENT ON COLUMN sys.statement_analysis.rows_sorted IS
-	'Rows sorted';
-COMMENT ON COLUMN sys.statement_analysis.sort_merge_passes IS
-	'Sorts that went to disk';
-COMMENT ON COLUMN sys.statement_analysis.max_controlled_memory IS
-	'Always NULL: memory is not measured';
-COMMENT ON COLUMN sys.statement_analysis.max_total_memory IS
-	'Always NULL: memory is not measured';
-COMMENT ON COLUMN sys.statement_analysis.digest IS
-	'SHA-256 of the normalised statement';
-COMMENT ON COLUMN sys.statement_analysis.first_seen IS
-	'When first seen';
-COMMENT ON COLUMN sys.statement_analysis.last_seen IS
-	'When last seen';
-COMMENT ON COLUMN sys.statement_analysis.p95_latency IS
-	'95 % of executions took less; not in MySQL';
-COMMENT ON COLUMN sys.statement_analysis.p99_latency IS
-	'99 % of executions took less; not in MySQL';
-GRANT SELECT ON sys.statement_analysis TO PUBLIC;
-
--- Who waits for whom on rows and transactions, longest wait first, for people.
-CREATE VIEW sys.innodb_lock_waits WITH (security_invoker = true) AS
-SELECT
-	s.wait_started,
-	date_trunc('milliseconds', s.wait_age) AS wait_age,
-	s.wait_age_secs,
-	s.locked_table,
-	s.locked_table_schema,
-	s.locked_table_name,
-	s.locked_table_partition,
-	s.locked_table_subpartition,
-	s.locked_index,
-	s.locked_type,
-	s.waiting_trx_id,
-	s.waiting_trx_started,
-	date_trunc('milliseconds', s.waiting_trx_age) AS waiting_trx_age,
-	s.waiting_trx_rows_locked,
-	s.waiting_trx_rows_modified,
-	s.waiting_pid,
-	sys.format_statement(s.waiting_query) AS waiting_query,
-	s.waiting_lock_id,
-	s.waiting_lock_mode,
-	s.blocking_trx_id,
-	s.blocking_pid,
-	sys.format_statement(s.blocking_query) AS blocking_query,
-	s.blocking_lock_id,
-	s.blocking_lock_mode,
-	s.blocking_trx_started,
-	date_trunc('milliseconds', s.blocking_trx_age) AS blocking_trx_age,
-	s.blocking_trx_rows_locked,
-	s.blocking_trx_rows_modified,
-	s.sql_kill_blocking_query,
-	s.sql_kill_blocking_connection
-FROM sys."x$innodb_lock_waits" AS s
-ORDER BY s.wait_started;
-COMMENT ON VIEW sys.innodb_lock_waits IS
-	'Waits for rows and transactions, who is in the way, and how to end it';
-COMMENT ON COLUMN sys.innodb_lock_waits.wait_started IS
-	'When the wait began';
-COMMENT ON COLUMN sys.innodb_lock_waits.wait_age IS
-	'How long it has lasted';
-COMMENT ON COLUMN sys.innodb_lock_waits.wait_age_secs IS
-	'The same in seconds';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_table IS
-	'Table of the row, as SQL spells it; NULL where not known';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_schema IS
-	'Schema of the table';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_name IS
-	'Table of the row that both want; the partitioned one of a partition';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_partition IS
-	'Partition';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_table_subpartition IS
-	'Partition of a partition, the innermost one';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_index IS
-	'Index, if an index is locked';
-COMMENT ON COLUMN sys.innodb_lock_waits.locked_type IS
-	'RECORD, PAGE or TRANSACTION: the end of one is waited for';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_id IS
-	'Transaction that waits; NULL if it has changed nothing';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_started IS
-	'When it began';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_age IS
-	'How long ago';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_rows_locked IS
-	'Always NULL: not counted';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_trx_rows_modified IS
-	'Always NULL: not counted';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_pid IS
-	'Session that waits';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_query IS
-	'Message that waits, see performance_schema.shown_text';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_id IS
-	'Lock that is awaited, see data_locks';
-COMMENT ON COLUMN sys.innodb_lock_waits.waiting_lock_mode IS
-	'Its mode';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_id IS
-	'Transaction in the way';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_pid IS
-	'Session in the way; NULL for a prepared transaction';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_query IS
-	'Statement it runs; NULL if it idles in its transaction';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_lock_id IS
-	'Lock in the way, see data_locks';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_lock_mode IS
-	'Its mode';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_started IS
-	'When that transaction began, or was prepared';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_age IS
-	'How long ago';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_rows_locked IS
-	'Always NULL: not counted';
-COMMENT ON COLUMN sys.innodb_lock_waits.blocking_trx_rows_modified IS
-	'Always NULL: not counted';
-COMMENT ON COLUMN sys.innodb_lock_waits.sql_kill_blocking_query IS
-	'Ends the statement in the way; without effect while the session idles';
-COMMENT ON COLUMN sys.innodb_lock_waits.sql_kill_blocking_connection IS
-	'Ends the session in the way; a prepared transaction: in its own database';
-GRANT SELECT ON sys.innodb_lock_waits TO PUBLIC;
-
--- Who waits for whom on tables, longest statement first, for people.
-CREATE VIEW sys.schema_table_lock_waits WITH (security_invoker = true) AS
-SELECT
-	s.object_schema,
-	s.object_name,
-	s.waiting_thread_id,
-	s.waiting_pid,
-	s.waiting_account,
-	s.waiting_lock_type,
-	s.waiting_lock_duration,
-	sys.format_statement(s.waiting_query) AS waiting_query,
-	s.waiting_query_secs,
-	s.waiting_query_rows_affected,
-	s.waiting_query_rows_examined,
-	s.blocking_thread_id,
-	s.blocking_pid,
-	s.blocking_account,
-	s.blocking_lock_type,
-	s.blocking_lock_duration,
-	s.sql_kill_blocking_query,
-	s.sql_kill_blocking_connection
-FROM sys."x$schema_table_lock_waits" AS s
-ORDER BY s.waiting_query_secs DESC;
-COMMENT ON VIEW sys.schema_table_lock_waits IS
-	'Waits for tables, who is in the way, and how to end it';
-COMMENT ON COLUMN sys.schema_table_lock_waits.object_schema IS
-	'Schema of the table';
-COMMENT ON COLUMN sys.schema_table_lock_waits.object_name IS
-	'Table; in other databases its oid';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_thread_id IS
-	'Thread that waits';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_pid IS
-	'Session that waits';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_account IS
-	'Its user and client host';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_type IS
-	'Mode that it wants';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_lock_duration IS
-	'How long it would hold the lock';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query IS
-	'Message that waits, see performance_schema.shown_text';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_secs IS
-	'Seconds since it began';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_rows_affected IS
-	'Rows changed by it so far';
-COMMENT ON COLUMN sys.schema_table_lock_waits.waiting_query_rows_examined IS
-	'Rows read by it so far';
-COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_thread_id IS
-	'Thread in the way';
-COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_pid IS
-	'Session in the way; NULL for a prepared transaction';
-COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_account IS
-	'Its user and client host';
-COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_lock_type IS
-	'Mode that it holds, or asked for earlier';
-COMMENT ON COLUMN sys.schema_table_lock_waits.blocking_lock_duration IS
-	'How long it holds the lock';
-COMMENT ON COLUMN sys.schema_table_lock_waits.sql_kill_blocking_query IS
-	'Ends the statement in the way; without effect while the session idles';
-COMMENT ON COLUMN sys.schema_table_lock_waits.sql_kill_blocking_connection IS
-	'Ends the session in the way; a prepared transaction: in its own database';
-GRANT SELECT ON sys.schema_table_lock_waits TO PUBLIC;
-
--- Who blocks whom now, as a tree, for people. Not in MySQL.
-CREATE VIEW sys.lock_tree WITH (security_invoker = true) AS
-SELECT
-	s.root_pid,
-	s.depth,
-	s.path,
-	repeat('    ', s.depth) || s.session AS session,
-	s.pid,
-	s.user_name,
-	s.database_name,
-	s.state,
-	s.blocked,
-	s.blocked_by,
-	s.in_cycle,
-	s.wait_started,
-	date_trunc('milliseconds', s.wait_age) AS wait_age,
-	s.locktype,
-	s.lock_mode,
-	s.locked_object,
-	s.transaction_started,
-	date_trunc('milliseconds', s.transaction_age) AS transaction_age,
-	sys.format_statement(s.query) AS query,
-	s.sql_kill_query,
-	s.sql_kill_connection
-FROM sys."x$lock_tree" AS s;
-COMMENT ON VIEW sys.lock_tree IS
-	'Who blocks whom now, as a tree: roots wait for nobody';
-COMMENT ON COLUMN sys.lock_tree.root_pid IS
-	'Session at the root: ending it helps; NULL for a prepared transaction';
-COMMENT ON COLUMN sys.lock_tree.depth IS
-	'0 = root';
-COMMENT ON COLUMN sys.lock_tree.path IS
-	'The sessions from the root to this one';
-COMMENT ON COLUMN sys.lock_tree.session IS
-	'Process id, or name of a prepared transaction';
-COMMENT ON COLUMN sys.lock_tree.pid IS
-	'Process id; NULL for a prepared transaction';
-COMMENT ON COLUMN sys.lock_tree.user_name IS
-	'User; what it does if it is no client';
-COMMENT ON COLUMN sys.lock_tree.database_name IS
-	'Database';
-COMMENT ON COLUMN sys.lock_tree.state IS
-	'As in pg_stat_activity, or prepared';
-COMMENT ON COLUMN sys.lock_tree.blocked IS
-	'Sessions that wait for this one, directly or through others';
-COMMENT ON COLUMN sys.lock_tree.blocked_by IS
-	'All it waits for, also those that asked earlier for the same lock';
-COMMENT ON COLUMN sys.lock_tree.in_cycle IS
-	'Does it wait for itself through others, a deadlock?';
-COMMENT ON COLUMN sys.lock_tree.wait_started IS
-	'When the wait began; NULL for a root';
-COMMENT ON COLUMN sys.lock_tree.wait_age IS
-	'How long it has lasted';
-COMMENT ON COLUMN sys.lock_tree.locktype IS
-	'Kind of lock that it waits for, as in pg_locks';
-COMMENT ON COLUMN sys.lock_tree.lock_mode IS
-	'Mode that it wants';
-COMMENT ON COLUMN sys.lock_tree.locked_object IS
-	'What it wants: table, key of an advisory lock, transaction';
-COMMENT ON COLUMN sys.lock_tree.transaction_started IS
-	'When its transaction began, or was prepared';
-COMMENT ON COLUMN sys.lock_tree.transaction_age IS
-	'How long ago';
-COMMENT ON COLUMN sys.lock_tree.query IS
-	'Message, the last one if idle, see performance_schema.shown_text';
-COMMENT ON COLUMN sys.lock_tree.sql_kill_query IS
-	'Ends its statement; without effect while it idles';
-COMMENT ON COLUMN sys.lock_tree.sql_kill_connection IS
-	'Ends it; a prepared transaction: in its own database';
-GRANT SELECT ON sys.lock_tree TO PUBLIC;
-
--- File I/O per thread, by total time, for people.
-CREATE VIEW sys.io_by_thread_by_latency WITH (security_invoker = true) AS
-SELECT
-	s.user_name,
-	s.total,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.min_latency) AS min_latency,
-	sys.format_time(s.avg_latency) AS avg_latency,
-	sys.format_time(s.max_latency) AS max_latency,
-	s.thread_id,
-	s.processlist_id
-FROM sys."x$io_by_thread_by_latency" AS s
-ORDER BY s.total_latency DESC;
-COMMENT ON VIEW sys.io_by_thread_by_latency IS
-	'File I/O per thread, by total time, with units';
-COMMENT ON COLUMN sys.io_by_thread_by_latency.user_name IS
-	'User and client host, or what the process does';
-COMMENT ON COLUMN sys.io_by_thread_by_latency.total IS
-	'Operations';
-COMMENT ON COLUMN sys.io_by_thread_by_latency.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.io_by_thread_by_latency.min_latency IS
-	'Shortest operation';
-COMMENT ON COLUMN sys.io_by_thread_by_latency.avg_latency IS
-	'Mean operation';
-COMMENT ON COLUMN sys.io_by_thread_by_latency.max_latency IS
-	'Longest operation';
-COMMENT ON COLUMN sys.io_by_thread_by_latency.thread_id IS
-	'Thread';
-COMMENT ON COLUMN sys.io_by_thread_by_latency.processlist_id IS
-	'Process id of a session; NULL for other processes';
-GRANT SELECT ON sys.io_by_thread_by_latency TO PUBLIC;
-
--- File I/O per file, by bytes, for people.
-CREATE VIEW sys.io_global_by_file_by_bytes WITH (security_invoker = true) AS
-SELECT
-	s.file,
-	s.count_read,
-	sys.format_bytes(s.total_read) AS total_read,
-	sys.format_bytes(s.avg_read) AS avg_read,
-	s.count_write,
-	sys.format_bytes(s.total_written) AS total_written,
-	sys.format_bytes(s.avg_write) AS avg_write,
-	sys.format_bytes(s.total) AS total,
-	s.write_pct,
-	s.relation_name
-FROM sys."x$io_global_by_file_by_bytes" AS s
-ORDER BY s.total DESC;
-COMMENT ON VIEW sys.io_global_by_file_by_bytes IS
-	'File I/O per file, by bytes, with units';
-COMMENT ON COLUMN sys.io_global_by_file_by_bytes.file IS
-	'Path from the data directory';
-COMMENT ON COLUMN sys.io_global_by_file_by_bytes.count_read IS
-	'Reads';
-COMMENT ON COLUMN sys.io_global_by_file_by_bytes.total_read IS
-	'Bytes read';
-COMMENT ON COLUMN sys.io_global_by_file_by_bytes.avg_read IS
-	'Bytes of one read';
-COMMENT ON COLUMN sys.io_global_by_file_by_bytes.count_write IS
-	'Writes';
-COMMENT ON COLUMN sys.io_global_by_file_by_bytes.total_written IS
-	'Bytes written';
-COMMENT ON COLUMN sys.io_global_by_file_by_bytes.avg_write IS
-	'Bytes of one write';
-COMMENT ON COLUMN sys.io_global_by_file_by_bytes.total IS
-	'Bytes read and written';
-COMMENT ON COLUMN sys.io_global_by_file_by_bytes.write_pct IS
-	'Per cent of the bytes that were written';
-COMMENT ON COLUMN sys.io_global_by_file_by_bytes.relation_name IS
-	'Table or index that the file holds, of this database; not in MySQL';
-GRANT SELECT ON sys.io_global_by_file_by_bytes TO PUBLIC;
-
--- File I/O per file, by total time, for people.
-CREATE VIEW sys.io_global_by_file_by_latency WITH (security_invoker = true) AS
-SELECT
-	s.file,
-	s.total,
-	sys.format_time(s.total_latency) AS total_latency,
-	s.count_read,
-	sys.format_time(s.read_latency) AS read_latency,
-	s.count_write,
-	sys.format_time(s.write_latency) AS write_latency,
-	s.count_misc,
-	sys.format_time(s.misc_latency) AS misc_latency,
-	s.relation_name
-FROM sys."x$io_global_by_file_by_latency" AS s
-ORDER BY s.total_latency DESC;
-COMMENT ON VIEW sys.io_global_by_file_by_latency IS
-	'File I/O per file, by total time, with units';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.file IS
-	'Path from the data directory';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.total IS
-	'Operations';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.count_read IS
-	'Reads';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.read_latency IS
-	'Time of reads';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.count_write IS
-	'Writes';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.write_latency IS
-	'Time of writes';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.count_misc IS
-	'Other operations: open, close, sync, stat';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.misc_latency IS
-	'Time of other operations';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.relation_name IS
-	'Table or index that the file holds, of this database; not in MySQL';
-GRANT SELECT ON sys.io_global_by_file_by_latency TO PUBLIC;
-
--- File I/O per event name, by bytes, for people.
-CREATE VIEW sys.io_global_by_wait_by_bytes WITH (security_invoker = true) AS
-SELECT
-	s.event_name,
-	s.total,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.min_latency) AS min_latency,
-	sys.format_time(s.avg_latency) AS avg_latency,
-	sys.format_time(s.max_latency) AS max_latency,
-	s.count_read,
-	sys.format_bytes(s.total_read) AS total_read,
-	sys.format_bytes(s.avg_read) AS avg_read,
-	s.count_write,
-	sys.format_bytes(s.total_written) AS total_written,
-	sys.format_bytes(s.avg_written) AS avg_written,
-	sys.format_bytes(s.total_requested) AS total_requested
-FROM sys."x$io_global_by_wait_by_bytes" AS s
-ORDER BY s.total_requested DESC;
-COMMENT ON VIEW sys.io_global_by_wait_by_bytes IS
-	'File I/O per event name, by bytes, with units';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.event_name IS
-	'Event, without wait/io/file/';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total IS
-	'Operations';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.min_latency IS
-	'Shortest operation';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.avg_latency IS
-	'Mean operation';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.max_latency IS
-	'Longest operation';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.count_read IS
-	'Reads';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_read IS
-	'Bytes read';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.avg_read IS
-	'Bytes of one read';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.count_write IS
-	'Writes';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_written IS
-	'Bytes written';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.avg_written IS
-	'Bytes of one write';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_requested IS
-	'Bytes read and written';
-GRANT SELECT ON sys.io_global_by_wait_by_bytes TO PUBLIC;
-
--- File I/O per event name, by total time, for people.
-CREATE VIEW sys.io_global_by_wait_by_latency WITH (security_invoker = true) AS
-SELECT
-	s.event_name,
-	s.total,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.avg_latency) AS avg_latency,
-	sys.format_time(s.max_latency) AS max_latency,
-	sys.format_time(s.read_latency) AS read_latency,
-	sys.format_time(s.write_latency) AS write_latency,
-	sys.format_time(s.misc_latency) AS misc_latency,
-	s.count_read,
-	sys.format_bytes(s.total_read) AS total_read,
-	sys.format_bytes(s.avg_read) AS avg_read,
-	s.count_write,
-	sys.format_bytes(s.total_written) AS total_written,
-	sys.format_bytes(s.avg_written) AS avg_written
-FROM sys."x$io_global_by_wait_by_latency" AS s
-ORDER BY s.total_latency DESC;
-COMMENT ON VIEW sys.io_global_by_wait_by_latency IS
-	'File I/O per event name, by total time, with units';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.event_name IS
-	'Event, without wait/io/file/';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total IS
-	'Operations';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.avg_latency IS
-	'Mean operation';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.max_latency IS
-	'Longest operation';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.read_latency IS
-	'Time of reads';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.write_latency IS
-	'Time of writes';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.misc_latency IS
-	'Time of other operations';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.count_read IS
-	'Reads';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total_read IS
-	'Bytes read';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.avg_read IS
-	'Bytes of one read';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.count_write IS
-	'Writes';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total_written IS
-	'Bytes written';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.avg_written IS
-	'Bytes of one write';
-GRANT SELECT ON sys.io_global_by_wait_by_latency TO PUBLIC;
-
--- The newest file I/O, in the order of time, for people.
-CREATE VIEW sys.latest_file_io WITH (security_invoker = true) AS
-SELECT
-	s.thread,
-	s.file,
-	sys.format_time(s.latency) AS latency,
-	s.operation,
-	sys.format_bytes(s.requested) AS requested
-FROM sys."x$latest_file_io" AS s;
-COMMENT ON VIEW sys.latest_file_io IS
-	'The newest file I/O, in the order of time, with units';
-COMMENT ON COLUMN sys.latest_file_io.thread IS
-	'User, client host and process id; what another process does and its thread';
-COMMENT ON COLUMN sys.latest_file_io.file IS
-	'Path from the data directory';
-COMMENT ON COLUMN sys.latest_file_io.latency IS
-	'Time';
-COMMENT ON COLUMN sys.latest_file_io.operation IS
-	'What was done';
-COMMENT ON COLUMN sys.latest_file_io.requested IS
-	'Bytes';
-GRANT SELECT ON sys.latest_file_io TO PUBLIC;
-
--- Waits per event name, by total time; without idle, for people.
-CREATE VIEW sys.waits_global_by_latency WITH (security_invoker = true) AS
-SELECT
-	s.events,
-	s.total,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.avg_latency) AS avg_latency,
-	sys.format_time(s.max_latency) AS max_latency
-FROM sys."x$waits_global_by_latency" AS s
-ORDER BY s.total_latency DESC;
-COMMENT ON VIEW sys.waits_global_by_latency IS
-	'Waits per event name, by total time; without idle, with units';
-COMMENT ON COLUMN sys.waits_global_by_latency.events IS
-	'Event';
-COMMENT ON COLUMN sys.waits_global_by_latency.total IS
-	'Waits';
-COMMENT ON COLUMN sys.waits_global_by_latency.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.waits_global_by_latency.avg_latency IS
-	'Mean wait';
-COMMENT ON COLUMN sys.waits_global_by_latency.max_latency IS
-	'Longest wait';
-GRANT SELECT ON sys.waits_global_by_latency TO PUBLIC;
-
--- Waits per user, by total time; without idle, for people.
-CREATE VIEW sys.waits_by_user_by_latency WITH (security_invoker = true) AS
-SELECT
-	s.user_name,
-	s.event,
-	s.total,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.avg_latency) AS avg_latency,
-	sys.format_time(s.max_latency) AS max_latency
-FROM sys."x$waits_by_user_by_latency" AS s
-ORDER BY s.user_name, s.total_latency DESC;
-COMMENT ON VIEW sys.waits_by_user_by_latency IS
-	'Waits per user, by total time; without idle, with units';
-COMMENT ON COLUMN sys.waits_by_user_by_latency.user_name IS
-	'User; background = processes without one';
-COMMENT ON COLUMN sys.waits_by_user_by_latency.event IS
-	'Event';
-COMMENT ON COLUMN sys.waits_by_user_by_latency.total IS
-	'Waits';
-COMMENT ON COLUMN sys.waits_by_user_by_latency.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.waits_by_user_by_latency.avg_latency IS
-	'Mean wait';
-COMMENT ON COLUMN sys.waits_by_user_by_latency.max_latency IS
-	'Longest wait';
-GRANT SELECT ON sys.waits_by_user_by_latency TO PUBLIC;
-
--- Waits per client host, by total time; without idle, for people.
-CREATE VIEW sys.waits_by_host_by_latency WITH (security_invoker = true) AS
-SELECT
-	s.host,
-	s.event,
-	s.total,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.avg_latency) AS avg_latency,
-	sys.format_time(s.max_latency) AS max_latency
-FROM sys."x$waits_by_host_by_latency" AS s
-ORDER BY s.host, s.total_latency DESC;
-COMMENT ON VIEW sys.waits_by_host_by_latency IS
-	'Waits per client host, by total time; without idle, with units';
-COMMENT ON COLUMN sys.waits_by_host_by_latency.host IS
-	'Client host; background = processes without client';
-COMMENT ON COLUMN sys.waits_by_host_by_latency.event IS
-	'Event';
-COMMENT ON COLUMN sys.waits_by_host_by_latency.total IS
-	'Waits';
-COMMENT ON COLUMN sys.waits_by_host_by_latency.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.waits_by_host_by_latency.avg_latency IS
-	'Mean wait';
-COMMENT ON COLUMN sys.waits_by_host_by_latency.max_latency IS
-	'Longest wait';
-GRANT SELECT ON sys.waits_by_host_by_latency TO PUBLIC;
-
--- Waits per class, by total time; without idle, for people.
-CREATE VIEW sys.wait_classes_global_by_latency WITH (security_invoker = true) AS
-SELECT
-	s.event_class,
-	s.total,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.min_latency) AS min_latency,
-	sys.format_time(s.avg_latency) AS avg_latency,
-	sys.format_time(s.max_latency) AS max_latency
-FROM sys."x$wait_classes_global_by_latency" AS s
-ORDER BY s.total_latency DESC;
-COMMENT ON VIEW sys.wait_classes_global_by_latency IS
-	'Waits per class, by total time; without idle, with units';
-COMMENT ON COLUMN sys.wait_classes_global_by_latency.event_class IS
-	'Class: the first three parts of the event name';
-COMMENT ON COLUMN sys.wait_classes_global_by_latency.total IS
-	'Waits';
-COMMENT ON COLUMN sys.wait_classes_global_by_latency.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.wait_classes_global_by_latency.min_latency IS
-	'Shortest wait';
-COMMENT ON COLUMN sys.wait_classes_global_by_latency.avg_latency IS
-	'Mean wait';
-COMMENT ON COLUMN sys.wait_classes_global_by_latency.max_latency IS
-	'Longest wait';
-GRANT SELECT ON sys.wait_classes_global_by_latency TO PUBLIC;
-
--- Waits per class, by mean time; without idle, for people.
-CREATE VIEW sys.wait_classes_global_by_avg_latency WITH (security_invoker = true) AS
-SELECT
-	s.event_class,
-	s.total,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.min_latency) AS min_latency,
-	sys.format_time(s.avg_latency) AS avg_latency,
-	sys.format_time(s.max_latency) AS max_latency
-FROM sys."x$wait_classes_global_by_avg_latency" AS s
-ORDER BY s.avg_latency DESC;
-COMMENT ON VIEW sys.wait_classes_global_by_avg_latency IS
-	'Waits per class, by mean time; without idle, with units';
-COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.event_class IS
-	'Class: the first three parts of the event name';
-COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.total IS
-	'Waits';
-COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.min_latency IS
-	'Shortest wait';
-COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.avg_latency IS
-	'Mean wait';
-COMMENT ON COLUMN sys.wait_classes_global_by_avg_latency.max_latency IS
-	'Longest wait';
-GRANT SELECT ON sys.wait_classes_global_by_avg_latency TO PUBLIC;
-
--- File I/O per user, for people.
-CREATE VIEW sys.user_summary_by_file_io WITH (security_invoker = true) AS
-SELECT
-	s.user_name,
-	s.ios,
-	sys.format_time(s.io_latency) AS io_latency
-FROM sys."x$user_summary_by_file_io" AS s
-ORDER BY s.io_latency DESC;
-COMMENT ON VIEW sys.user_summary_by_file_io IS
-	'File I/O per user, with units';
-COMMENT ON COLUMN sys.user_summary_by_file_io.user_name IS
-	'User; background = processes without one';
-COMMENT ON COLUMN sys.user_summary_by_file_io.ios IS
-	'Operations';
-COMMENT ON COLUMN sys.user_summary_by_file_io.io_latency IS
-	'Total time';
-GRANT SELECT ON sys.user_summary_by_file_io TO PUBLIC;
-
--- File I/O per user and event name, for people.
-CREATE VIEW sys.user_summary_by_file_io_type WITH (security_invoker = true) AS
-SELECT
-	s.user_name,
-	s.event_name,
-	s.total,
-	sys.format_time(s.latency) AS latency,
-	sys.format_time(s.max_latency) AS max_latency
-FROM sys."x$user_summary_by_file_io_type" AS s
-ORDER BY s.user_name, s.latency DESC;
-COMMENT ON VIEW sys.user_summary_by_file_io_type IS
-	'File I/O per user and event name, with units';
-COMMENT ON COLUMN sys.user_summary_by_file_io_type.user_name IS
-	'User; background = processes without one';
-COMMENT ON COLUMN sys.user_summary_by_file_io_type.event_name IS
-	'Event';
-COMMENT ON COLUMN sys.user_summary_by_file_io_type.total IS
-	'Operations';
-COMMENT ON COLUMN sys.user_summary_by_file_io_type.latency IS
-	'Total time';
-COMMENT ON COLUMN sys.user_summary_by_file_io_type.max_latency IS
-	'Longest operation';
-GRANT SELECT ON sys.user_summary_by_file_io_type TO PUBLIC;
-
--- File I/O per client host, for people.
-CREATE VIEW sys.host_summary_by_file_io WITH (security_invoker = true) AS
-SELECT
-	s.host,
-	s.ios,
-	sys.format_time(s.io_latency) AS io_latency
-FROM sys."x$host_summary_by_file_io" AS s
-ORDER BY s.io_latency DESC;
-COMMENT ON VIEW sys.host_summary_by_file_io IS
-	'File I/O per client host, with units';
-COMMENT ON COLUMN sys.host_summary_by_file_io.host IS
-	'Client host; background = processes without one';
-COMMENT ON COLUMN sys.host_summary_by_file_io.ios IS
-	'Operations';
-COMMENT ON COLUMN sys.host_summary_by_file_io.io_latency IS
-	'Total time';
-GRANT SELECT ON sys.host_summary_by_file_io TO PUBLIC;
-
--- File I/O per client host and event name, for people.
-CREATE VIEW sys.host_summary_by_file_io_type WITH (security_invoker = true) AS
-SELECT
-	s.host,
-	s.event_name,
-	s.total,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.max_latency) AS max_latency
-FROM sys."x$host_summary_by_file_io_type" AS s
-ORDER BY s.host, s.total_latency DESC;
-COMMENT ON VIEW sys.host_summary_by_file_io_type IS
-	'File I/O per client host and event name, with units';
-COMMENT ON COLUMN sys.host_summary_by_file_io_type.host IS
-	'Client host; background = processes without one';
-COMMENT ON COLUMN sys.host_summary_by_file_io_type.event_name IS
-	'Event';
-COMMENT ON COLUMN sys.host_summary_by_file_io_type.total IS
-	'Operations';
-COMMENT ON COLUMN sys.host_summary_by_file_io_type.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.host_summary_by_file_io_type.max_latency IS
-	'Longest operation';
-GRANT SELECT ON sys.host_summary_by_file_io_type TO PUBLIC;
-
--- Rows and file I/O per table, by total time, for people.
 CREATE VIEW sys.schema_table_statistics WITH (security_invoker = true) AS
 SELECT
 	s.table_schema,
@@ -6071,7 +8392,53 @@ COMMENT ON COLUMN sys.schema_table_statistics.database_name IS
 	'Its database, NULL = shared by all; not in MySQL';
 GRANT SELECT ON sys.schema_table_statistics TO PUBLIC;
 
--- Rows per index of this database, by time of reading, for people.
+CREATE VIEW sys."x$schema_index_statistics" WITH (security_invoker = true) AS
+SELECT
+	s.schemaname::text AS table_schema,
+	s.relname::text AS table_name,
+	s.indexrelname::text AS index_name,
+	s.idx_tup_read AS rows_selected,
+	u.sum_timer_fetch AS select_latency,
+	0::bigint AS rows_inserted,
+	0::numeric(20) AS insert_latency,
+	0::bigint AS rows_updated,
+	0::numeric(20) AS update_latency,
+	0::bigint AS rows_deleted,
+	0::numeric(20) AS delete_latency,
+	current_database()::text AS database_name
+FROM pg_stat_user_indexes AS s
+LEFT JOIN performance_schema.table_io_waits_summary_by_index_usage AS u
+	ON u.index_oid = s.indexrelid::bigint AND u.database_oid = (
+		SELECT d.oid::bigint FROM pg_database AS d WHERE d.datname = current_database())
+ORDER BY u.sum_timer_fetch DESC NULLS LAST;
+COMMENT ON VIEW sys."x$schema_index_statistics" IS
+	'Rows per index of this database, by total time; times in picoseconds';
+COMMENT ON COLUMN sys."x$schema_index_statistics".table_schema IS
+	'Schema';
+COMMENT ON COLUMN sys."x$schema_index_statistics".table_name IS
+	'Table';
+COMMENT ON COLUMN sys."x$schema_index_statistics".index_name IS
+	'Index';
+COMMENT ON COLUMN sys."x$schema_index_statistics".rows_selected IS
+	'Rows it has found, in scans of any kind, since the statistics of the server were reset';
+COMMENT ON COLUMN sys."x$schema_index_statistics".select_latency IS
+	'Time of its index scans, picoseconds; without bitmap scans; NULL = none recorded';
+COMMENT ON COLUMN sys."x$schema_index_statistics".rows_inserted IS
+	'Always 0: changes count for the table';
+COMMENT ON COLUMN sys."x$schema_index_statistics".insert_latency IS
+	'Always 0: changes count for the table';
+COMMENT ON COLUMN sys."x$schema_index_statistics".rows_updated IS
+	'Always 0: changes count for the table';
+COMMENT ON COLUMN sys."x$schema_index_statistics".update_latency IS
+	'Always 0: changes count for the table';
+COMMENT ON COLUMN sys."x$schema_index_statistics".rows_deleted IS
+	'Always 0: changes count for the table';
+COMMENT ON COLUMN sys."x$schema_index_statistics".delete_latency IS
+	'Always 0: changes count for the table';
+COMMENT ON COLUMN sys."x$schema_index_statistics".database_name IS
+	'Its database; not in MySQL';
+GRANT SELECT ON sys."x$schema_index_statistics" TO PUBLIC;
+
 CREATE VIEW sys.schema_index_statistics WITH (security_invoker = true) AS
 SELECT
 	s.table_schema,
@@ -6115,7 +8482,363 @@ COMMENT ON COLUMN sys.schema_index_statistics.database_name IS
 	'Its database; not in MySQL';
 GRANT SELECT ON sys.schema_index_statistics TO PUBLIC;
 
--- Tables that sequential scans have read, most rows first, for people.
+-- A view cannot name what may not be there: so this asks whether it is.
+CREATE FUNCTION sys.buffer_pages(
+	OUT relfilenode oid, OUT reltablespace oid, OUT reldatabase oid, OUT pages bigint, OUT pages_old bigint)
+	RETURNS SETOF record
+	LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+	AS $$
+DECLARE
+	at regnamespace := (SELECT e.extnamespace FROM pg_extension AS e WHERE e.extname = 'pg_buffercache');
+BEGIN
+	IF at IS NULL THEN
+		RAISE NOTICE 'this database has no extension pg_buffercache: which relations the buffer pool holds is not known'
+			USING HINT = 'CREATE EXTENSION pg_buffercache';
+		RETURN;
+	END IF;
+	IF NOT has_schema_privilege(at, 'USAGE') OR NOT (
+		SELECT has_table_privilege(c.oid, 'SELECT') FROM pg_class AS c
+		WHERE c.relnamespace = at AND c.relname = 'pg_buffercache') THEN
+		RETURN;
+	END IF;
+	RETURN QUERY EXECUTE format(
+		'SELECT b.relfilenode, b.reltablespace, b.reldatabase, count(*), count(*) FILTER (WHERE b.usagecount = 0) '
+		'FROM %s.pg_buffercache AS b WHERE b.relfilenode IS NOT NULL GROUP BY 1, 2, 3', at);
+END $$;
+COMMENT ON FUNCTION sys.buffer_pages() IS
+	'Pages that the buffer pool holds, by file, and those of them that were not used lately; needs pg_buffercache and pg_monitor';
+
+CREATE VIEW sys."x$innodb_buffer_stats_by_table" WITH (security_invoker = true) AS
+SELECT
+	n.nspname::text AS object_schema,
+	t.relname::text AS object_name,
+	sum(b.pages)::bigint * current_setting('block_size')::bigint AS allocated,
+	NULL::bigint AS data,
+	sum(b.pages)::bigint AS pages,
+	0::bigint AS pages_hashed,
+	sum(b.pages_old)::bigint AS pages_old,
+	round((sum(b.pages) FILTER (WHERE c.oid = t.oid) * t.reltuples / nullif(t.relpages, 0))::numeric) AS rows_cached
+FROM sys.buffer_pages() AS b
+LEFT JOIN (
+	SELECT c.oid, pg_relation_filenode(c.oid) AS filenode, coalesce(i.indrelid, c.oid) AS relation
+	FROM pg_class AS c
+	LEFT JOIN pg_index AS i ON i.indexrelid = c.oid) AS c
+	ON c.filenode = b.relfilenode
+	AND b.reldatabase IN (0, (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database()))
+LEFT JOIN pg_class AS m ON m.reltoastrelid = c.relation AND c.relation <> 0
+LEFT JOIN pg_class AS t ON t.oid = coalesce(m.oid, c.relation)
+LEFT JOIN pg_namespace AS n ON n.oid = t.relnamespace
+GROUP BY t.oid, n.nspname, t.relname, t.reltuples, t.relpages
+ORDER BY pages DESC, object_schema, object_name;
+COMMENT ON VIEW sys."x$innodb_buffer_stats_by_table" IS
+	'What the buffer pool holds, by table, the most first; needs the extension pg_buffercache; in bytes';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_table".object_schema IS
+	'Schema; NULL for what belongs to other databases or to none';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_table".object_name IS
+	'Table; NULL for what belongs to other databases or to none';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_table".allocated IS
+	'Size of its pages there';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_table".data IS
+	'Always NULL: what is free in them is not known';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_table".pages IS
+	'Its pages there';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_table".pages_hashed IS
+	'Always 0: there is no hash index of the pool''s own';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_table".pages_old IS
+	'Of these not used lately: the next to give way';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_table".rows_cached IS
+	'Rows in them, by the table''s density when VACUUM or ANALYZE looked last';
+GRANT SELECT ON sys."x$innodb_buffer_stats_by_table" TO PUBLIC;
+
+CREATE VIEW sys.innodb_buffer_stats_by_table WITH (security_invoker = true) AS
+SELECT
+	s.object_schema,
+	s.object_name,
+	sys.format_bytes(s.allocated) AS allocated,
+	sys.format_bytes(s.data) AS data,
+	s.pages,
+	s.pages_hashed,
+	s.pages_old,
+	s.rows_cached
+FROM sys."x$innodb_buffer_stats_by_table" AS s
+ORDER BY s.pages DESC, s.object_schema, s.object_name;
+COMMENT ON VIEW sys.innodb_buffer_stats_by_table IS
+	'What the buffer pool holds, by table, the most first; needs the extension pg_buffercache, with units';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_table.object_schema IS
+	'Schema; NULL for what belongs to other databases or to none';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_table.object_name IS
+	'Table; NULL for what belongs to other databases or to none';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_table.allocated IS
+	'Size of its pages there';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_table.data IS
+	'Always NULL: what is free in them is not known';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_table.pages IS
+	'Its pages there';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_table.pages_hashed IS
+	'Always 0: there is no hash index of the pool''s own';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_table.pages_old IS
+	'Of these not used lately: the next to give way';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_table.rows_cached IS
+	'Rows in them, by the table''s density when VACUUM or ANALYZE looked last';
+GRANT SELECT ON sys.innodb_buffer_stats_by_table TO PUBLIC;
+
+CREATE VIEW sys."x$innodb_buffer_stats_by_schema" WITH (security_invoker = true) AS
+SELECT
+	t.object_schema,
+	sum(t.allocated)::bigint AS allocated,
+	sum(t.data)::bigint AS data,
+	sum(t.pages)::bigint AS pages,
+	sum(t.pages_hashed)::bigint AS pages_hashed,
+	sum(t.pages_old)::bigint AS pages_old,
+	sum(t.rows_cached) AS rows_cached
+FROM sys."x$innodb_buffer_stats_by_table" AS t
+GROUP BY t.object_schema
+ORDER BY pages DESC, object_schema;
+COMMENT ON VIEW sys."x$innodb_buffer_stats_by_schema" IS
+	'What the buffer pool holds, by schema, the most first; needs the extension pg_buffercache; in bytes';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_schema".object_schema IS
+	'Schema; NULL for what belongs to other databases or to none';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_schema".allocated IS
+	'Size of its pages there';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_schema".data IS
+	'Always NULL: what is free in them is not known';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_schema".pages IS
+	'Its pages there';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_schema".pages_hashed IS
+	'Always 0: there is no hash index of the pool''s own';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_schema".pages_old IS
+	'Of these not used lately: the next to give way';
+COMMENT ON COLUMN sys."x$innodb_buffer_stats_by_schema".rows_cached IS
+	'Rows in them, estimated';
+GRANT SELECT ON sys."x$innodb_buffer_stats_by_schema" TO PUBLIC;
+
+CREATE VIEW sys.innodb_buffer_stats_by_schema WITH (security_invoker = true) AS
+SELECT
+	s.object_schema,
+	sys.format_bytes(s.allocated) AS allocated,
+	sys.format_bytes(s.data) AS data,
+	s.pages,
+	s.pages_hashed,
+	s.pages_old,
+	s.rows_cached
+FROM sys."x$innodb_buffer_stats_by_schema" AS s
+ORDER BY s.pages DESC, s.object_schema;
+COMMENT ON VIEW sys.innodb_buffer_stats_by_schema IS
+	'What the buffer pool holds, by schema, the most first; needs the extension pg_buffercache, with units';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_schema.object_schema IS
+	'Schema; NULL for what belongs to other databases or to none';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_schema.allocated IS
+	'Size of its pages there';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_schema.data IS
+	'Always NULL: what is free in them is not known';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_schema.pages IS
+	'Its pages there';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_schema.pages_hashed IS
+	'Always 0: there is no hash index of the pool''s own';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_schema.pages_old IS
+	'Of these not used lately: the next to give way';
+COMMENT ON COLUMN sys.innodb_buffer_stats_by_schema.rows_cached IS
+	'Rows in them, estimated';
+GRANT SELECT ON sys.innodb_buffer_stats_by_schema TO PUBLIC;
+
+CREATE VIEW sys."x$schema_table_statistics_with_buffer" WITH (security_invoker = true) AS
+SELECT
+	s.table_schema,
+	s.table_name,
+	s.rows_fetched,
+	s.fetch_latency,
+	s.rows_inserted,
+	s.insert_latency,
+	s.rows_updated,
+	s.update_latency,
+	s.rows_deleted,
+	s.delete_latency,
+	s.io_read_requests,
+	s.io_read,
+	s.io_read_latency,
+	s.io_write_requests,
+	s.io_write,
+	s.io_write_latency,
+	s.io_misc_requests,
+	s.io_misc_latency,
+	b.allocated AS innodb_buffer_allocated,
+	b.data AS innodb_buffer_data,
+	NULL::bigint AS innodb_buffer_free,
+	b.pages AS innodb_buffer_pages,
+	b.pages_hashed AS innodb_buffer_pages_hashed,
+	b.pages_old AS innodb_buffer_pages_old,
+	b.rows_cached AS innodb_buffer_rows_cached,
+	s.database_name
+FROM sys."x$schema_table_statistics" AS s
+LEFT JOIN sys."x$innodb_buffer_stats_by_table" AS b ON b.object_schema = s.table_schema AND b.object_name = s.table_name
+	AND s.database_name = current_database()
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys."x$schema_table_statistics_with_buffer" IS
+	'The same with what the buffer pool holds of each table; needs the extension pg_buffercache; times in picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".table_schema IS
+	'Schema';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".table_name IS
+	'Table';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".rows_fetched IS
+	'Rows read';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".fetch_latency IS
+	'Time in which rows were read, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".rows_inserted IS
+	'Rows inserted';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".insert_latency IS
+	'Time in which rows were inserted, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".rows_updated IS
+	'Rows updated';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".update_latency IS
+	'Time in which rows were updated, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".rows_deleted IS
+	'Rows deleted';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".delete_latency IS
+	'Time in which rows were deleted, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".io_read_requests IS
+	'Reads of its files; NULL in other databases';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".io_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".io_read_latency IS
+	'Time of reads, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".io_write_requests IS
+	'Writes';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".io_write IS
+	'Bytes written';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".io_write_latency IS
+	'Time of writes, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".io_misc_requests IS
+	'Other operations: open, close, sync, stat';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".io_misc_latency IS
+	'Time of other operations, picoseconds';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".innodb_buffer_allocated IS
+	'Size of its pages in the buffer pool';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".innodb_buffer_data IS
+	'Always NULL: what is free in them is not known';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".innodb_buffer_free IS
+	'Always NULL';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".innodb_buffer_pages IS
+	'Its pages there';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".innodb_buffer_pages_hashed IS
+	'Always 0';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".innodb_buffer_pages_old IS
+	'Of these not used lately';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".innodb_buffer_rows_cached IS
+	'Rows in them, estimated';
+COMMENT ON COLUMN sys."x$schema_table_statistics_with_buffer".database_name IS
+	'Its database, NULL = shared by all; not in MySQL';
+GRANT SELECT ON sys."x$schema_table_statistics_with_buffer" TO PUBLIC;
+
+CREATE VIEW sys.schema_table_statistics_with_buffer WITH (security_invoker = true) AS
+SELECT
+	s.table_schema,
+	s.table_name,
+	s.rows_fetched,
+	sys.format_time(s.fetch_latency) AS fetch_latency,
+	s.rows_inserted,
+	sys.format_time(s.insert_latency) AS insert_latency,
+	s.rows_updated,
+	sys.format_time(s.update_latency) AS update_latency,
+	s.rows_deleted,
+	sys.format_time(s.delete_latency) AS delete_latency,
+	s.io_read_requests,
+	sys.format_bytes(s.io_read) AS io_read,
+	sys.format_time(s.io_read_latency) AS io_read_latency,
+	s.io_write_requests,
+	sys.format_bytes(s.io_write) AS io_write,
+	sys.format_time(s.io_write_latency) AS io_write_latency,
+	s.io_misc_requests,
+	sys.format_time(s.io_misc_latency) AS io_misc_latency,
+	sys.format_bytes(s.innodb_buffer_allocated) AS innodb_buffer_allocated,
+	sys.format_bytes(s.innodb_buffer_data) AS innodb_buffer_data,
+	sys.format_bytes(s.innodb_buffer_free) AS innodb_buffer_free,
+	s.innodb_buffer_pages,
+	s.innodb_buffer_pages_hashed,
+	s.innodb_buffer_pages_old,
+	s.innodb_buffer_rows_cached,
+	s.database_name
+FROM sys."x$schema_table_statistics_with_buffer" AS s
+ORDER BY s.fetch_latency + s.insert_latency + s.update_latency + s.delete_latency DESC;
+COMMENT ON VIEW sys.schema_table_statistics_with_buffer IS
+	'The same with what the buffer pool holds of each table; needs the extension pg_buffercache, with units';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.table_schema IS
+	'Schema';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.table_name IS
+	'Table';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.rows_fetched IS
+	'Rows read';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.fetch_latency IS
+	'Time in which rows were read';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.rows_inserted IS
+	'Rows inserted';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.insert_latency IS
+	'Time in which rows were inserted';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.rows_updated IS
+	'Rows updated';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.update_latency IS
+	'Time in which rows were updated';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.rows_deleted IS
+	'Rows deleted';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.delete_latency IS
+	'Time in which rows were deleted';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.io_read_requests IS
+	'Reads of its files; NULL in other databases';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.io_read IS
+	'Bytes read';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.io_read_latency IS
+	'Time of reads';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.io_write_requests IS
+	'Writes';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.io_write IS
+	'Bytes written';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.io_write_latency IS
+	'Time of writes';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.io_misc_requests IS
+	'Other operations: open, close, sync, stat';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.io_misc_latency IS
+	'Time of other operations';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.innodb_buffer_allocated IS
+	'Size of its pages in the buffer pool';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.innodb_buffer_data IS
+	'Always NULL: what is free in them is not known';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.innodb_buffer_free IS
+	'Always NULL';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.innodb_buffer_pages IS
+	'Its pages there';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.innodb_buffer_pages_hashed IS
+	'Always 0';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.innodb_buffer_pages_old IS
+	'Of these not used lately';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.innodb_buffer_rows_cached IS
+	'Rows in them, estimated';
+COMMENT ON COLUMN sys.schema_table_statistics_with_buffer.database_name IS
+	'Its database, NULL = shared by all; not in MySQL';
+GRANT SELECT ON sys.schema_table_statistics_with_buffer TO PUBLIC;
+
+CREATE VIEW sys."x$schema_tables_with_full_table_scans" WITH (security_invoker = true) AS
+SELECT
+	s.schemaname::text AS object_schema,
+	s.relname::text AS object_name,
+	s.seq_tup_read AS rows_full_scanned,
+	NULL::numeric(20) AS latency,
+	current_database()::text AS database_name
+FROM pg_stat_user_tables AS s
+WHERE s.seq_tup_read > 0
+ORDER BY rows_full_scanned DESC;
+COMMENT ON VIEW sys."x$schema_tables_with_full_table_scans" IS
+	'Tables read by sequential scans, most rows first; times in picoseconds';
+COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".object_schema IS
+	'Schema';
+COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".object_name IS
+	'Table';
+COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".rows_full_scanned IS
+	'Rows read so since the statistics of the server were reset';
+COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".latency IS
+	'Always NULL: sequential scans have no time of their own';
+COMMENT ON COLUMN sys."x$schema_tables_with_full_table_scans".database_name IS
+	'Its database; not in MySQL';
+GRANT SELECT ON sys."x$schema_tables_with_full_table_scans" TO PUBLIC;
+
 CREATE VIEW sys.schema_tables_with_full_table_scans WITH (security_invoker = true) AS
 SELECT
 	s.object_schema,
@@ -6126,7 +8849,7 @@ SELECT
 FROM sys."x$schema_tables_with_full_table_scans" AS s
 ORDER BY s.rows_full_scanned DESC;
 COMMENT ON VIEW sys.schema_tables_with_full_table_scans IS
-	'Tables read by sequential scans, most rows first';
+	'Tables read by sequential scans, most rows first, with units';
 COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.object_schema IS
 	'Schema';
 COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.object_name IS
@@ -6139,7 +8862,104 @@ COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.database_name IS
 	'Its database; not in MySQL';
 GRANT SELECT ON sys.schema_tables_with_full_table_scans TO PUBLIC;
 
--- Where the time of statements went, by total time. Not in MySQL, for people.
+CREATE VIEW sys."x$statement_time_model" WITH (security_invoker = true) AS
+SELECT
+	d.query,
+	d.db,
+	d.exec_count,
+	d.total_latency,
+	coalesce(round(d.total_latency / nullif(d.exec_count, 0)), 0) AS avg_latency,
+	coalesce(w.file_io, 0) AS file_io_latency,
+	coalesce(round(100 * w.file_io / nullif(d.total_latency, 0), 2), 0) AS file_io_pct,
+	coalesce(w.lock, 0) AS lock_latency,
+	coalesce(round(100 * w.lock / nullif(d.total_latency, 0), 2), 0) AS lock_pct,
+	coalesce(w.lwlock, 0) AS lwlock_latency,
+	coalesce(round(100 * w.lwlock / nullif(d.total_latency, 0), 2), 0) AS lwlock_pct,
+	coalesce(w.socket, 0) AS socket_latency,
+	coalesce(round(100 * w.socket / nullif(d.total_latency, 0), 2), 0) AS socket_pct,
+	coalesce(w.ipc, 0) AS ipc_latency,
+	coalesce(round(100 * w.ipc / nullif(d.total_latency, 0), 2), 0) AS ipc_pct,
+	coalesce(w.timeout, 0) AS timeout_latency,
+	coalesce(round(100 * w.timeout / nullif(d.total_latency, 0), 2), 0) AS timeout_pct,
+	coalesce(w.total - w.known, 0) AS other_wait_latency,
+	coalesce(round(100 * (w.total - w.known) / nullif(d.total_latency, 0), 2), 0) AS other_wait_pct,
+	greatest(d.total_latency - coalesce(w.total, 0), 0) AS cpu_and_other_latency,
+	coalesce(round(100 * greatest(d.total_latency - coalesce(w.total, 0), 0)
+		/ nullif(d.total_latency, 0), 2), 0) AS cpu_and_other_pct,
+	d.cpu_latency,
+	d.digest
+FROM (
+	-- Statements of equal text can have several rows.
+	SELECT
+		schema_name AS db, digest, min(digest_text) AS query, sum(count_star) AS exec_count,
+		sum(sum_timer_wait) AS total_latency, sum(sum_cpu_time) AS cpu_latency
+	FROM performance_schema.events_statements_summary_by_digest
+	GROUP BY schema_name, digest) AS d
+LEFT JOIN (
+	SELECT
+		schema_name AS db, digest, sum(sum_timer_wait) AS total,
+		sum(sum_timer_wait) FILTER (WHERE event_name ~ '^wait/(lock|synch|ipc|timeout|io/(file|socket))/')
+			AS known,
+		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/io/file/%') AS file_io,
+		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/lock/%') AS lock,
+		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/synch/%') AS lwlock,
+		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/io/socket/%') AS socket,
+		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/ipc/%') AS ipc,
+		sum(sum_timer_wait) FILTER (WHERE event_name LIKE 'wait/timeout/%') AS timeout
+	FROM performance_schema.events_waits_summary_by_digest
+	GROUP BY schema_name, digest) AS w
+	ON coalesce(w.db, '') = coalesce(d.db, '') AND coalesce(w.digest, '') = coalesce(d.digest, '')
+ORDER BY total_latency DESC;
+COMMENT ON VIEW sys."x$statement_time_model" IS
+	'Where the time of statements went, by total time; not in MySQL; times in picoseconds, full texts';
+COMMENT ON COLUMN sys."x$statement_time_model".query IS
+	'Normalised statement';
+COMMENT ON COLUMN sys."x$statement_time_model".db IS
+	'Database';
+COMMENT ON COLUMN sys."x$statement_time_model".exec_count IS
+	'Executions';
+COMMENT ON COLUMN sys."x$statement_time_model".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".avg_latency IS
+	'Mean execution, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".file_io_latency IS
+	'Time spent with file I/O, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".file_io_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".lock_latency IS
+	'Time spent waiting for heavyweight locks, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".lock_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".lwlock_latency IS
+	'Time spent waiting for locks inside the server, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".lwlock_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".socket_latency IS
+	'Time spent waiting for the client, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".socket_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".ipc_latency IS
+	'Time spent waiting for other processes of the server, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".ipc_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".timeout_latency IS
+	'Time spent waiting for time to pass, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".timeout_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".other_wait_latency IS
+	'Time spent waiting for anything else, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".other_wait_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".cpu_and_other_latency IS
+	'The rest: processor time, and waits that are not recorded, picoseconds';
+COMMENT ON COLUMN sys."x$statement_time_model".cpu_and_other_pct IS
+	'The same in per cent';
+COMMENT ON COLUMN sys."x$statement_time_model".cpu_latency IS
+	'Processor time as measured, picoseconds; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys."x$statement_time_model".digest IS
+	'SHA-256 of the normalised statement';
+GRANT SELECT ON sys."x$statement_time_model" TO PUBLIC;
+
 CREATE VIEW sys.statement_time_model WITH (security_invoker = true) AS
 SELECT
 	sys.format_statement(s.query) AS query,
@@ -6217,10 +9037,6 @@ COMMENT ON COLUMN sys.statement_time_model.digest IS
 	'SHA-256 of the normalised statement';
 GRANT SELECT ON sys.statement_time_model TO PUBLIC;
 
--- Indexes of this database by which no plan of any kind has read, by the server's own counts.
--- Without those that enforce something. The indexes of partitions go together: one alone cannot be
--- dropped. It means something only after the server has done all it usually does since its statistics
--- were reset, monthly reports included.
 CREATE VIEW sys.schema_unused_indexes WITH (security_invoker = true) AS
 SELECT s.object_schema, s.object_name, s.index_name
 FROM (
@@ -6246,4 +9062,2852 @@ COMMENT ON COLUMN sys.schema_unused_indexes.object_name IS
 COMMENT ON COLUMN sys.schema_unused_indexes.index_name IS
 	'Index';
 GRANT SELECT ON sys.schema_unused_indexes TO PUBLIC;
+
+CREATE VIEW sys."x$user_summary_by_statement_type" WITH (security_invoker = true) AS
+SELECT
+	coalesce(s.user_name, 'background') AS user_name,
+	substring(s.event_name FROM '^statement/(.*)') AS statement,
+	s.count_star AS total,
+	s.sum_timer_wait AS total_latency,
+	s.max_timer_wait AS max_latency,
+	s.sum_lock_time AS lock_latency,
+	s.sum_cpu_time AS cpu_latency,
+	s.sum_rows_sent AS rows_sent,
+	s.sum_rows_examined AS rows_examined,
+	s.sum_rows_affected AS rows_affected,
+	s.sum_no_index_used + s.sum_no_good_index_used AS full_scans
+FROM performance_schema.events_statements_summary_by_user_by_event_name AS s
+WHERE s.count_star > 0
+ORDER BY user_name, total_latency DESC;
+COMMENT ON VIEW sys."x$user_summary_by_statement_type" IS
+	'Statements per user and kind, by total time; times in picoseconds';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_type".user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_type".statement IS
+	'Kind: the event without statement/';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_type".total IS
+	'Executions';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_type".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_type".max_latency IS
+	'Longest execution, picoseconds';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_type".lock_latency IS
+	'Time spent waiting for locks, picoseconds';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_type".cpu_latency IS
+	'Processor time, picoseconds; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_type".rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_type".rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_type".rows_affected IS
+	'Rows changed';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_type".full_scans IS
+	'Executions that read a table without an index';
+GRANT SELECT ON sys."x$user_summary_by_statement_type" TO PUBLIC;
+
+CREATE VIEW sys.user_summary_by_statement_type WITH (security_invoker = true) AS
+SELECT
+	s.user_name,
+	s.statement,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.max_latency) AS max_latency,
+	sys.format_time(s.lock_latency) AS lock_latency,
+	sys.format_time(s.cpu_latency) AS cpu_latency,
+	s.rows_sent,
+	s.rows_examined,
+	s.rows_affected,
+	s.full_scans
+FROM sys."x$user_summary_by_statement_type" AS s
+ORDER BY s.user_name, s.total_latency DESC;
+COMMENT ON VIEW sys.user_summary_by_statement_type IS
+	'Statements per user and kind, by total time, with units';
+COMMENT ON COLUMN sys.user_summary_by_statement_type.user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys.user_summary_by_statement_type.statement IS
+	'Kind: the event without statement/';
+COMMENT ON COLUMN sys.user_summary_by_statement_type.total IS
+	'Executions';
+COMMENT ON COLUMN sys.user_summary_by_statement_type.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.user_summary_by_statement_type.max_latency IS
+	'Longest execution';
+COMMENT ON COLUMN sys.user_summary_by_statement_type.lock_latency IS
+	'Time spent waiting for locks';
+COMMENT ON COLUMN sys.user_summary_by_statement_type.cpu_latency IS
+	'Processor time; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys.user_summary_by_statement_type.rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys.user_summary_by_statement_type.rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys.user_summary_by_statement_type.rows_affected IS
+	'Rows changed';
+COMMENT ON COLUMN sys.user_summary_by_statement_type.full_scans IS
+	'Executions that read a table without an index';
+GRANT SELECT ON sys.user_summary_by_statement_type TO PUBLIC;
+
+CREATE VIEW sys."x$host_summary_by_statement_type" WITH (security_invoker = true) AS
+SELECT
+	coalesce(s.host, 'background') AS host,
+	substring(s.event_name FROM '^statement/(.*)') AS statement,
+	s.count_star AS total,
+	s.sum_timer_wait AS total_latency,
+	s.max_timer_wait AS max_latency,
+	s.sum_lock_time AS lock_latency,
+	s.sum_cpu_time AS cpu_latency,
+	s.sum_rows_sent AS rows_sent,
+	s.sum_rows_examined AS rows_examined,
+	s.sum_rows_affected AS rows_affected,
+	s.sum_no_index_used + s.sum_no_good_index_used AS full_scans
+FROM performance_schema.events_statements_summary_by_host_by_event_name AS s
+WHERE s.count_star > 0
+ORDER BY host, total_latency DESC;
+COMMENT ON VIEW sys."x$host_summary_by_statement_type" IS
+	'Statements per client host and kind, by total time; times in picoseconds';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_type".host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_type".statement IS
+	'Kind: the event without statement/';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_type".total IS
+	'Executions';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_type".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_type".max_latency IS
+	'Longest execution, picoseconds';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_type".lock_latency IS
+	'Time spent waiting for locks, picoseconds';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_type".cpu_latency IS
+	'Processor time, picoseconds; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_type".rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_type".rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_type".rows_affected IS
+	'Rows changed';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_type".full_scans IS
+	'Executions that read a table without an index';
+GRANT SELECT ON sys."x$host_summary_by_statement_type" TO PUBLIC;
+
+CREATE VIEW sys.host_summary_by_statement_type WITH (security_invoker = true) AS
+SELECT
+	s.host,
+	s.statement,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.max_latency) AS max_latency,
+	sys.format_time(s.lock_latency) AS lock_latency,
+	sys.format_time(s.cpu_latency) AS cpu_latency,
+	s.rows_sent,
+	s.rows_examined,
+	s.rows_affected,
+	s.full_scans
+FROM sys."x$host_summary_by_statement_type" AS s
+ORDER BY s.host, s.total_latency DESC;
+COMMENT ON VIEW sys.host_summary_by_statement_type IS
+	'Statements per client host and kind, by total time, with units';
+COMMENT ON COLUMN sys.host_summary_by_statement_type.host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys.host_summary_by_statement_type.statement IS
+	'Kind: the event without statement/';
+COMMENT ON COLUMN sys.host_summary_by_statement_type.total IS
+	'Executions';
+COMMENT ON COLUMN sys.host_summary_by_statement_type.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.host_summary_by_statement_type.max_latency IS
+	'Longest execution';
+COMMENT ON COLUMN sys.host_summary_by_statement_type.lock_latency IS
+	'Time spent waiting for locks';
+COMMENT ON COLUMN sys.host_summary_by_statement_type.cpu_latency IS
+	'Processor time; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys.host_summary_by_statement_type.rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys.host_summary_by_statement_type.rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys.host_summary_by_statement_type.rows_affected IS
+	'Rows changed';
+COMMENT ON COLUMN sys.host_summary_by_statement_type.full_scans IS
+	'Executions that read a table without an index';
+GRANT SELECT ON sys.host_summary_by_statement_type TO PUBLIC;
+
+CREATE VIEW sys."x$user_summary_by_statement_latency" WITH (security_invoker = true) AS
+SELECT
+	coalesce(s.user_name, 'background') AS user_name,
+	sum(s.count_star) AS total,
+	sum(s.sum_timer_wait) AS total_latency,
+	max(s.max_timer_wait) AS max_latency,
+	sum(s.sum_lock_time) AS lock_latency,
+	sum(s.sum_cpu_time) AS cpu_latency,
+	sum(s.sum_rows_sent) AS rows_sent,
+	sum(s.sum_rows_examined) AS rows_examined,
+	sum(s.sum_rows_affected) AS rows_affected,
+	sum(s.sum_no_index_used + s.sum_no_good_index_used) AS full_scans
+FROM performance_schema.events_statements_summary_by_user_by_event_name AS s
+WHERE s.event_name NOT LIKE 'statement/com/%'
+GROUP BY s.user_name
+ORDER BY total_latency DESC;
+COMMENT ON VIEW sys."x$user_summary_by_statement_latency" IS
+	'Statements per user, by total time; times in picoseconds';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_latency".user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_latency".total IS
+	'Executions';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_latency".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_latency".max_latency IS
+	'Longest execution, picoseconds';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_latency".lock_latency IS
+	'Time spent waiting for locks, picoseconds';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_latency".cpu_latency IS
+	'Processor time, picoseconds; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_latency".rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_latency".rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_latency".rows_affected IS
+	'Rows changed';
+COMMENT ON COLUMN sys."x$user_summary_by_statement_latency".full_scans IS
+	'Executions that read a table without an index';
+GRANT SELECT ON sys."x$user_summary_by_statement_latency" TO PUBLIC;
+
+CREATE VIEW sys.user_summary_by_statement_latency WITH (security_invoker = true) AS
+SELECT
+	s.user_name,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.max_latency) AS max_latency,
+	sys.format_time(s.lock_latency) AS lock_latency,
+	sys.format_time(s.cpu_latency) AS cpu_latency,
+	s.rows_sent,
+	s.rows_examined,
+	s.rows_affected,
+	s.full_scans
+FROM sys."x$user_summary_by_statement_latency" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.user_summary_by_statement_latency IS
+	'Statements per user, by total time, with units';
+COMMENT ON COLUMN sys.user_summary_by_statement_latency.user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys.user_summary_by_statement_latency.total IS
+	'Executions';
+COMMENT ON COLUMN sys.user_summary_by_statement_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.user_summary_by_statement_latency.max_latency IS
+	'Longest execution';
+COMMENT ON COLUMN sys.user_summary_by_statement_latency.lock_latency IS
+	'Time spent waiting for locks';
+COMMENT ON COLUMN sys.user_summary_by_statement_latency.cpu_latency IS
+	'Processor time; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys.user_summary_by_statement_latency.rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys.user_summary_by_statement_latency.rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys.user_summary_by_statement_latency.rows_affected IS
+	'Rows changed';
+COMMENT ON COLUMN sys.user_summary_by_statement_latency.full_scans IS
+	'Executions that read a table without an index';
+GRANT SELECT ON sys.user_summary_by_statement_latency TO PUBLIC;
+
+CREATE VIEW sys."x$host_summary_by_statement_latency" WITH (security_invoker = true) AS
+SELECT
+	coalesce(s.host, 'background') AS host,
+	sum(s.count_star) AS total,
+	sum(s.sum_timer_wait) AS total_latency,
+	max(s.max_timer_wait) AS max_latency,
+	sum(s.sum_lock_time) AS lock_latency,
+	sum(s.sum_cpu_time) AS cpu_latency,
+	sum(s.sum_rows_sent) AS rows_sent,
+	sum(s.sum_rows_examined) AS rows_examined,
+	sum(s.sum_rows_affected) AS rows_affected,
+	sum(s.sum_no_index_used + s.sum_no_good_index_used) AS full_scans
+FROM performance_schema.events_statements_summary_by_host_by_event_name AS s
+WHERE s.event_name NOT LIKE 'statement/com/%'
+GROUP BY s.host
+ORDER BY total_latency DESC;
+COMMENT ON VIEW sys."x$host_summary_by_statement_latency" IS
+	'Statements per client host, by total time; times in picoseconds';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_latency".host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_latency".total IS
+	'Executions';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_latency".total_latency IS
+	'Total time, picoseconds';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_latency".max_latency IS
+	'Longest execution, picoseconds';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_latency".lock_latency IS
+	'Time spent waiting for locks, picoseconds';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_latency".cpu_latency IS
+	'Processor time, picoseconds; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_latency".rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_latency".rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_latency".rows_affected IS
+	'Rows changed';
+COMMENT ON COLUMN sys."x$host_summary_by_statement_latency".full_scans IS
+	'Executions that read a table without an index';
+GRANT SELECT ON sys."x$host_summary_by_statement_latency" TO PUBLIC;
+
+CREATE VIEW sys.host_summary_by_statement_latency WITH (security_invoker = true) AS
+SELECT
+	s.host,
+	s.total,
+	sys.format_time(s.total_latency) AS total_latency,
+	sys.format_time(s.max_latency) AS max_latency,
+	sys.format_time(s.lock_latency) AS lock_latency,
+	sys.format_time(s.cpu_latency) AS cpu_latency,
+	s.rows_sent,
+	s.rows_examined,
+	s.rows_affected,
+	s.full_scans
+FROM sys."x$host_summary_by_statement_latency" AS s
+ORDER BY s.total_latency DESC;
+COMMENT ON VIEW sys.host_summary_by_statement_latency IS
+	'Statements per client host, by total time, with units';
+COMMENT ON COLUMN sys.host_summary_by_statement_latency.host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys.host_summary_by_statement_latency.total IS
+	'Executions';
+COMMENT ON COLUMN sys.host_summary_by_statement_latency.total_latency IS
+	'Total time';
+COMMENT ON COLUMN sys.host_summary_by_statement_latency.max_latency IS
+	'Longest execution';
+COMMENT ON COLUMN sys.host_summary_by_statement_latency.lock_latency IS
+	'Time spent waiting for locks';
+COMMENT ON COLUMN sys.host_summary_by_statement_latency.cpu_latency IS
+	'Processor time; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys.host_summary_by_statement_latency.rows_sent IS
+	'Rows returned';
+COMMENT ON COLUMN sys.host_summary_by_statement_latency.rows_examined IS
+	'Rows read from tables';
+COMMENT ON COLUMN sys.host_summary_by_statement_latency.rows_affected IS
+	'Rows changed';
+COMMENT ON COLUMN sys.host_summary_by_statement_latency.full_scans IS
+	'Executions that read a table without an index';
+GRANT SELECT ON sys.host_summary_by_statement_latency TO PUBLIC;
+
+CREATE VIEW sys."x$user_summary" WITH (security_invoker = true) AS
+SELECT
+	coalesce(a.user_name, 'background') AS user_name,
+	coalesce(s.total, 0) AS statements,
+	coalesce(s.total_latency, 0) AS statement_latency,
+	coalesce(round(s.total_latency / nullif(s.total, 0)), 0) AS statement_avg_latency,
+	coalesce(s.full_scans, 0) AS table_scans,
+	coalesce(f.ios, 0) AS file_ios,
+	coalesce(f.io_latency, 0) AS file_io_latency,
+	sum(a.current_connections) AS current_connections,
+	sum(a.total_connections) AS total_connections,
+	count(DISTINCT a.host) AS unique_hosts,
+	NULL::bigint AS current_memory,
+	NULL::bigint AS total_memory_allocated
+FROM performance_schema.accounts AS a
+LEFT JOIN (
+	SELECT user_name, sum(count_star) AS total, sum(sum_timer_wait) AS total_latency,
+		sum(sum_no_index_used + sum_no_good_index_used) AS full_scans
+	FROM performance_schema.events_statements_summary_by_user_by_event_name
+	WHERE event_name NOT LIKE 'statement/com/%'
+	GROUP BY user_name) AS s
+	ON s.user_name IS NOT DISTINCT FROM a.user_name
+LEFT JOIN (
+	SELECT user_name, sum(count_star) AS ios, sum(sum_timer_wait) AS io_latency
+	FROM performance_schema.events_waits_summary_by_user_by_event_name
+	WHERE event_name LIKE 'wait/io/file/%'
+	GROUP BY user_name) AS f
+	ON f.user_name IS NOT DISTINCT FROM a.user_name
+GROUP BY a.user_name, s.total, s.total_latency, s.full_scans, f.ios, f.io_latency
+ORDER BY statement_latency DESC;
+COMMENT ON VIEW sys."x$user_summary" IS
+	'Statements, file I/O and connections per user, by total time; times in picoseconds';
+COMMENT ON COLUMN sys."x$user_summary".user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys."x$user_summary".statements IS
+	'Statements executed';
+COMMENT ON COLUMN sys."x$user_summary".statement_latency IS
+	'Their total time, picoseconds';
+COMMENT ON COLUMN sys."x$user_summary".statement_avg_latency IS
+	'Their mean time, picoseconds';
+COMMENT ON COLUMN sys."x$user_summary".table_scans IS
+	'Statements that read a table without an index';
+COMMENT ON COLUMN sys."x$user_summary".file_ios IS
+	'Operations on files';
+COMMENT ON COLUMN sys."x$user_summary".file_io_latency IS
+	'Their total time, picoseconds';
+COMMENT ON COLUMN sys."x$user_summary".current_connections IS
+	'Connections now';
+COMMENT ON COLUMN sys."x$user_summary".total_connections IS
+	'Connections since the server started, or the table was reset';
+COMMENT ON COLUMN sys."x$user_summary".unique_hosts IS
+	'Client hosts of its connections';
+COMMENT ON COLUMN sys."x$user_summary".current_memory IS
+	'Always NULL: memory is not measured';
+COMMENT ON COLUMN sys."x$user_summary".total_memory_allocated IS
+	'Always NULL: memory is not measured';
+GRANT SELECT ON sys."x$user_summary" TO PUBLIC;
+
+CREATE VIEW sys.user_summary WITH (security_invoker = true) AS
+SELECT
+	s.user_name,
+	s.statements,
+	sys.format_time(s.statement_latency) AS statement_latency,
+	sys.format_time(s.statement_avg_latency) AS statement_avg_latency,
+	s.table_scans,
+	s.file_ios,
+	sys.format_time(s.file_io_latency) AS file_io_latency,
+	s.current_connections,
+	s.total_connections,
+	s.unique_hosts,
+	sys.format_bytes(s.current_memory) AS current_memory,
+	sys.format_bytes(s.total_memory_allocated) AS total_memory_allocated
+FROM sys."x$user_summary" AS s
+ORDER BY s.statement_latency DESC;
+COMMENT ON VIEW sys.user_summary IS
+	'Statements, file I/O and connections per user, by total time, with units';
+COMMENT ON COLUMN sys.user_summary.user_name IS
+	'User; background = processes without one';
+COMMENT ON COLUMN sys.user_summary.statements IS
+	'Statements executed';
+COMMENT ON COLUMN sys.user_summary.statement_latency IS
+	'Their total time';
+COMMENT ON COLUMN sys.user_summary.statement_avg_latency IS
+	'Their mean time';
+COMMENT ON COLUMN sys.user_summary.table_scans IS
+	'Statements that read a table without an index';
+COMMENT ON COLUMN sys.user_summary.file_ios IS
+	'Operations on files';
+COMMENT ON COLUMN sys.user_summary.file_io_latency IS
+	'Their total time';
+COMMENT ON COLUMN sys.user_summary.current_connections IS
+	'Connections now';
+COMMENT ON COLUMN sys.user_summary.total_connections IS
+	'Connections since the server started, or the table was reset';
+COMMENT ON COLUMN sys.user_summary.unique_hosts IS
+	'Client hosts of its connections';
+COMMENT ON COLUMN sys.user_summary.current_memory IS
+	'Always NULL: memory is not measured';
+COMMENT ON COLUMN sys.user_summary.total_memory_allocated IS
+	'Always NULL: memory is not measured';
+GRANT SELECT ON sys.user_summary TO PUBLIC;
+
+CREATE VIEW sys."x$host_summary" WITH (security_invoker = true) AS
+SELECT
+	coalesce(a.host, 'background') AS host,
+	coalesce(s.total, 0) AS statements,
+	coalesce(s.total_latency, 0) AS statement_latency,
+	coalesce(round(s.total_latency / nullif(s.total, 0)), 0) AS statement_avg_latency,
+	coalesce(s.full_scans, 0) AS table_scans,
+	coalesce(f.ios, 0) AS file_ios,
+	coalesce(f.io_latency, 0) AS file_io_latency,
+	sum(a.current_connections) AS current_connections,
+	sum(a.total_connections) AS total_connections,
+	count(DISTINCT a.user_name) AS unique_users,
+	NULL::bigint AS current_memory,
+	NULL::bigint AS total_memory_allocated
+FROM performance_schema.accounts AS a
+LEFT JOIN (
+	SELECT host, sum(count_star) AS total, sum(sum_timer_wait) AS total_latency,
+		sum(sum_no_index_used + sum_no_good_index_used) AS full_scans
+	FROM performance_schema.events_statements_summary_by_host_by_event_name
+	WHERE event_name NOT LIKE 'statement/com/%'
+	GROUP BY host) AS s
+	ON s.host IS NOT DISTINCT FROM a.host
+LEFT JOIN (
+	SELECT host, sum(count_star) AS ios, sum(sum_timer_wait) AS io_latency
+	FROM performance_schema.events_waits_summary_by_host_by_event_name
+	WHERE event_name LIKE 'wait/io/file/%'
+	GROUP BY host) AS f
+	ON f.host IS NOT DISTINCT FROM a.host
+GROUP BY a.host, s.total, s.total_latency, s.full_scans, f.ios, f.io_latency
+ORDER BY statement_latency DESC;
+COMMENT ON VIEW sys."x$host_summary" IS
+	'Statements, file I/O and connections per client host, by total time; times in picoseconds';
+COMMENT ON COLUMN sys."x$host_summary".host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys."x$host_summary".statements IS
+	'Statements executed';
+COMMENT ON COLUMN sys."x$host_summary".statement_latency IS
+	'Their total time, picoseconds';
+COMMENT ON COLUMN sys."x$host_summary".statement_avg_latency IS
+	'Their mean time, picoseconds';
+COMMENT ON COLUMN sys."x$host_summary".table_scans IS
+	'Statements that read a table without an index';
+COMMENT ON COLUMN sys."x$host_summary".file_ios IS
+	'Operations on files';
+COMMENT ON COLUMN sys."x$host_summary".file_io_latency IS
+	'Their total time, picoseconds';
+COMMENT ON COLUMN sys."x$host_summary".current_connections IS
+	'Connections now';
+COMMENT ON COLUMN sys."x$host_summary".total_connections IS
+	'Connections since the server started, or the table was reset';
+COMMENT ON COLUMN sys."x$host_summary".unique_users IS
+	'Users of its connections';
+COMMENT ON COLUMN sys."x$host_summary".current_memory IS
+	'Always NULL: memory is not measured';
+COMMENT ON COLUMN sys."x$host_summary".total_memory_allocated IS
+	'Always NULL: memory is not measured';
+GRANT SELECT ON sys."x$host_summary" TO PUBLIC;
+
+CREATE VIEW sys.host_summary WITH (security_invoker = true) AS
+SELECT
+	s.host,
+	s.statements,
+	sys.format_time(s.statement_latency) AS statement_latency,
+	sys.format_time(s.statement_avg_latency) AS statement_avg_latency,
+	s.table_scans,
+	s.file_ios,
+	sys.format_time(s.file_io_latency) AS file_io_latency,
+	s.current_connections,
+	s.total_connections,
+	s.unique_users,
+	sys.format_bytes(s.current_memory) AS current_memory,
+	sys.format_bytes(s.total_memory_allocated) AS total_memory_allocated
+FROM sys."x$host_summary" AS s
+ORDER BY s.statement_latency DESC;
+COMMENT ON VIEW sys.host_summary IS
+	'Statements, file I/O and connections per client host, by total time, with units';
+COMMENT ON COLUMN sys.host_summary.host IS
+	'Client host; background = processes without one';
+COMMENT ON COLUMN sys.host_summary.statements IS
+	'Statements executed';
+COMMENT ON COLUMN sys.host_summary.statement_latency IS
+	'Their total time';
+COMMENT ON COLUMN sys.host_summary.statement_avg_latency IS
+	'Their mean time';
+COMMENT ON COLUMN sys.host_summary.table_scans IS
+	'Statements that read a table without an index';
+COMMENT ON COLUMN sys.host_summary.file_ios IS
+	'Operations on files';
+COMMENT ON COLUMN sys.host_summary.file_io_latency IS
+	'Their total time';
+COMMENT ON COLUMN sys.host_summary.current_connections IS
+	'Connections now';
+COMMENT ON COLUMN sys.host_summary.total_connections IS
+	'Connections since the server started, or the table was reset';
+COMMENT ON COLUMN sys.host_summary.unique_users IS
+	'Users of its connections';
+COMMENT ON COLUMN sys.host_summary.current_memory IS
+	'Always NULL: memory is not measured';
+COMMENT ON COLUMN sys.host_summary.total_memory_allocated IS
+	'Always NULL: memory is not measured';
+GRANT SELECT ON sys.host_summary TO PUBLIC;
+
+CREATE VIEW sys.schema_object_overview WITH (security_invoker = true) AS
+SELECT o.db, o.object_type, count(*) AS count
+FROM (
+	SELECT c.relnamespace AS namespace, CASE c.relkind
+		WHEN 'r' THEN 'BASE TABLE' WHEN 'p' THEN 'PARTITIONED TABLE' WHEN 'v' THEN 'VIEW'
+		WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'S' THEN 'SEQUENCE' WHEN 'f' THEN 'FOREIGN TABLE'
+		WHEN 'c' THEN 'TYPE'
+		ELSE 'INDEX (' || upper(a.amname) || ')' END AS object_type
+	FROM pg_class AS c
+	LEFT JOIN pg_am AS a ON a.oid = c.relam
+	WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f', 'c', 'i', 'I')
+	UNION ALL
+	SELECT p.pronamespace, CASE p.prokind WHEN 'p' THEN 'PROCEDURE' WHEN 'a' THEN 'AGGREGATE'
+		WHEN 'w' THEN 'WINDOW FUNCTION' ELSE 'FUNCTION' END
+	FROM pg_proc AS p
+	UNION ALL
+	SELECT c.relnamespace, 'TRIGGER'
+	FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
+	WHERE NOT t.tgisinternal) AS n
+JOIN pg_namespace AS s ON s.oid = n.namespace
+CROSS JOIN LATERAL (SELECT s.nspname::text, n.object_type) AS o (db, object_type)
+GROUP BY o.db, o.object_type
+ORDER BY o.db, o.object_type;
+COMMENT ON VIEW sys.schema_object_overview IS
+	'Objects of this database, by schema and kind';
+COMMENT ON COLUMN sys.schema_object_overview.db IS
+	'Schema';
+COMMENT ON COLUMN sys.schema_object_overview.object_type IS
+	'Kind';
+COMMENT ON COLUMN sys.schema_object_overview.count IS
+	'How many';
+GRANT SELECT ON sys.schema_object_overview TO PUBLIC;
+
+CREATE VIEW sys."x$processlist" WITH (security_invoker = true) AS
+SELECT
+	t.thread_id AS thd_id,
+	t.processlist_id AS conn_id,
+	CASE WHEN t.type = 'FOREGROUND' THEN concat_ws('@', t.processlist_user, t.processlist_host)
+		ELSE replace(t.name, 'thread/', '') END AS user,
+	t.processlist_db AS db,
+	t.processlist_command AS command,
+	t.processlist_state AS state,
+	t.processlist_time AS time,
+	-- while it is analysed, its message
+	coalesce(t.processlist_info, CASE WHEN t.processlist_command = 'Query' THEN (
+		SELECT performance_schema.shown_text(a.query, true) FROM pg_stat_get_activity(t.processlist_id::integer) AS a)
+	END) AS current_statement,
+	'PRIMARY' AS execution_engine,
+	CASE WHEN s.end_event_id IS NULL THEN s.timer_wait END AS statement_latency,
+	p.progress,
+	s.lock_time AS lock_latency,
+	s.cpu_time AS cpu_latency,
+	s.rows_examined,
+	s.rows_sent,
+	s.rows_affected,
+	s.created_tmp_tables AS tmp_tables,
+	s.created_tmp_disk_tables AS tmp_disk_tables,
+	CASE WHEN s.no_index_used > 0 OR s.no_good_index_used > 0 THEN 'YES'
+		WHEN s.thread_id IS NOT NULL THEN 'NO' END AS full_scan,
+	CASE WHEN s.end_event_id IS NOT NULL THEN s.sql_text END AS last_statement,
+	CASE WHEN s.end_event_id IS NOT NULL THEN s.timer_wait END AS last_statement_latency,
+	NULL::bigint AS current_memory,
+	w.event_name AS last_wait,
+	CASE WHEN w.end_event_id IS NULL AND w.event_name IS NOT NULL THEN 'Still Waiting'
+		ELSE w.timer_wait::text END AS last_wait_latency,
+	NULL::text AS source,
+	x.timer_wait AS trx_latency,
+	x.state AS trx_state,
+	x.autocommit AS trx_autocommit,
+	t.thread_os_id AS pid,
+	nullif(t.application_name, '') AS program_name
+FROM performance_schema.threads AS t
+LEFT JOIN (
+	-- A session with cursors may have several that are open.
+	SELECT DISTINCT ON (thread_id) * FROM performance_schema.events_statements_current
+	WHERE nesting_event_level = 0 ORDER BY thread_id, event_id DESC) AS s ON s.thread_id = t.thread_id
+LEFT JOIN performance_schema.events_waits_current AS w ON w.thread_id = t.thread_id
+LEFT JOIN performance_schema.events_transactions_current AS x ON x.thread_id = t.thread_id
+LEFT JOIN (
+	SELECT pid, round(100.0 * done / nullif(total, 0), 2) AS progress
+	FROM (
+		SELECT pid, heap_blks_scanned AS done, heap_blks_total AS total FROM pg_stat_progress_vacuum
+		UNION ALL SELECT pid, sample_blks_scanned, sample_blks_total FROM pg_stat_progress_analyze
+		UNION ALL SELECT pid, heap_blks_scanned, heap_blks_total FROM pg_stat_progress_cluster
+		UNION ALL SELECT pid, blocks_done, blocks_total FROM pg_stat_progress_create_index
+		UNION ALL SELECT pid, bytes_processed, bytes_total FROM pg_stat_progress_copy
+		UNION ALL SELECT pid, backup_streamed, backup_total FROM pg_stat_progress_basebackup) AS long
+	) AS p ON p.pid = t.thread_os_id
+ORDER BY command, time DESC, thd_id;
+COMMENT ON VIEW sys."x$processlist" IS
+	'All threads with what they do and did last, oldest statement first; times in picoseconds, full texts';
+COMMENT ON COLUMN sys."x$processlist".thd_id IS
+	'Thread';
+COMMENT ON COLUMN sys."x$processlist".conn_id IS
+	'Process id of a client''s session; NULL for background threads';
+COMMENT ON COLUMN sys."x$processlist".user IS
+	'USER@HOST, or the thread''s class';
+COMMENT ON COLUMN sys."x$processlist".db IS
+	'Database';
+COMMENT ON COLUMN sys."x$processlist".command IS
+	'Query, Sleep, Daemon';
+COMMENT ON COLUMN sys."x$processlist".state IS
+	'State of the session';
+COMMENT ON COLUMN sys."x$processlist".time IS
+	'Seconds in this state';
+COMMENT ON COLUMN sys."x$processlist".current_statement IS
+	'Statement being executed';
+COMMENT ON COLUMN sys."x$processlist".execution_engine IS
+	'Always PRIMARY';
+COMMENT ON COLUMN sys."x$processlist".statement_latency IS
+	'How long it has been running, picoseconds';
+COMMENT ON COLUMN sys."x$processlist".progress IS
+	'Per cent of a long command: VACUUM, ANALYZE, CREATE INDEX, CLUSTER, COPY, base backup';
+COMMENT ON COLUMN sys."x$processlist".lock_latency IS
+	'Time that the statement waited for locks, picoseconds';
+COMMENT ON COLUMN sys."x$processlist".cpu_latency IS
+	'Processor time of the statement, picoseconds; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys."x$processlist".rows_examined IS
+	'Rows it read from tables';
+COMMENT ON COLUMN sys."x$processlist".rows_sent IS
+	'Rows it sent';
+COMMENT ON COLUMN sys."x$processlist".rows_affected IS
+	'Rows it changed';
+COMMENT ON COLUMN sys."x$processlist".tmp_tables IS
+	'Temporary relations it made';
+COMMENT ON COLUMN sys."x$processlist".tmp_disk_tables IS
+	'Of these on disk: temporary files';
+COMMENT ON COLUMN sys."x$processlist".full_scan IS
+	'YES if it read a table without an index';
+COMMENT ON COLUMN sys."x$processlist".last_statement IS
+	'The statement before, if none is running';
+COMMENT ON COLUMN sys."x$processlist".last_statement_latency IS
+	'How long that took, picoseconds';
+COMMENT ON COLUMN sys."x$processlist".current_memory IS
+	'Always NULL: another process''s memory is not known';
+COMMENT ON COLUMN sys."x$processlist".last_wait IS
+	'Wait under way, or the last one; needs the consumer events_waits_current';
+COMMENT ON COLUMN sys."x$processlist".last_wait_latency IS
+	'How long, picoseconds, or: Still Waiting';
+COMMENT ON COLUMN sys."x$processlist".source IS
+	'Always NULL: waits have no place in the source';
+COMMENT ON COLUMN sys."x$processlist".trx_latency IS
+	'How long its transaction has lasted, picoseconds';
+COMMENT ON COLUMN sys."x$processlist".trx_state IS
+	'State of the transaction';
+COMMENT ON COLUMN sys."x$processlist".trx_autocommit IS
+	'YES if it is one statement''s own';
+COMMENT ON COLUMN sys."x$processlist".pid IS
+	'Process id, of background threads, too';
+COMMENT ON COLUMN sys."x$processlist".program_name IS
+	'Application name';
+GRANT SELECT ON sys."x$processlist" TO PUBLIC;
+
+CREATE VIEW sys.processlist WITH (security_invoker = true) AS
+SELECT
+	s.thd_id,
+	s.conn_id,
+	s.user,
+	s.db,
+	s.command,
+	s.state,
+	s.time,
+	sys.format_statement(s.current_statement) AS current_statement,
+	s.execution_engine,
+	sys.format_time(s.statement_latency) AS statement_latency,
+	s.progress,
+	sys.format_time(s.lock_latency) AS lock_latency,
+	sys.format_time(s.cpu_latency) AS cpu_latency,
+	s.rows_examined,
+	s.rows_sent,
+	s.rows_affected,
+	s.tmp_tables,
+	s.tmp_disk_tables,
+	s.full_scan,
+	sys.format_statement(s.last_statement) AS last_statement,
+	sys.format_time(s.last_statement_latency) AS last_statement_latency,
+	s.current_memory,
+	s.last_wait,
+	CASE WHEN s.last_wait_latency ~ '^\d' THEN sys.format_time(s.last_wait_latency::numeric) ELSE s.last_wait_latency END AS last_wait_latency,
+	s.source,
+	sys.format_time(s.trx_latency) AS trx_latency,
+	s.trx_state,
+	s.trx_autocommit,
+	s.pid,
+	s.program_name
+FROM sys."x$processlist" AS s
+ORDER BY s.command, s.time DESC, s.thd_id;
+COMMENT ON VIEW sys.processlist IS
+	'All threads with what they do and did last, oldest statement first, with units';
+COMMENT ON COLUMN sys.processlist.thd_id IS
+	'Thread';
+COMMENT ON COLUMN sys.processlist.conn_id IS
+	'Process id of a client''s session; NULL for background threads';
+COMMENT ON COLUMN sys.processlist.user IS
+	'USER@HOST, or the thread''s class';
+COMMENT ON COLUMN sys.processlist.db IS
+	'Database';
+COMMENT ON COLUMN sys.processlist.command IS
+	'Query, Sleep, Daemon';
+COMMENT ON COLUMN sys.processlist.state IS
+	'State of the session';
+COMMENT ON COLUMN sys.processlist.time IS
+	'Seconds in this state';
+COMMENT ON COLUMN sys.processlist.current_statement IS
+	'Statement being executed';
+COMMENT ON COLUMN sys.processlist.execution_engine IS
+	'Always PRIMARY';
+COMMENT ON COLUMN sys.processlist.statement_latency IS
+	'How long it has been running';
+COMMENT ON COLUMN sys.processlist.progress IS
+	'Per cent of a long command: VACUUM, ANALYZE, CREATE INDEX, CLUSTER, COPY, base backup';
+COMMENT ON COLUMN sys.processlist.lock_latency IS
+	'Time that the statement waited for locks';
+COMMENT ON COLUMN sys.processlist.cpu_latency IS
+	'Processor time of the statement; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys.processlist.rows_examined IS
+	'Rows it read from tables';
+COMMENT ON COLUMN sys.processlist.rows_sent IS
+	'Rows it sent';
+COMMENT ON COLUMN sys.processlist.rows_affected IS
+	'Rows it changed';
+COMMENT ON COLUMN sys.processlist.tmp_tables IS
+	'Temporary relations it made';
+COMMENT ON COLUMN sys.processlist.tmp_disk_tables IS
+	'Of these on disk: temporary files';
+COMMENT ON COLUMN sys.processlist.full_scan IS
+	'YES if it read a table without an index';
+COMMENT ON COLUMN sys.processlist.last_statement IS
+	'The statement before, if none is running';
+COMMENT ON COLUMN sys.processlist.last_statement_latency IS
+	'How long that took';
+COMMENT ON COLUMN sys.processlist.current_memory IS
+	'Always NULL: another process''s memory is not known';
+COMMENT ON COLUMN sys.processlist.last_wait IS
+	'Wait under way, or the last one; needs the consumer events_waits_current';
+COMMENT ON COLUMN sys.processlist.last_wait_latency IS
+	'How long, picoseconds, or: Still Waiting';
+COMMENT ON COLUMN sys.processlist.source IS
+	'Always NULL: waits have no place in the source';
+COMMENT ON COLUMN sys.processlist.trx_latency IS
+	'How long its transaction has lasted';
+COMMENT ON COLUMN sys.processlist.trx_state IS
+	'State of the transaction';
+COMMENT ON COLUMN sys.processlist.trx_autocommit IS
+	'YES if it is one statement''s own';
+COMMENT ON COLUMN sys.processlist.pid IS
+	'Process id, of background threads, too';
+COMMENT ON COLUMN sys.processlist.program_name IS
+	'Application name';
+GRANT SELECT ON sys.processlist TO PUBLIC;
+
+CREATE VIEW sys."x$session" WITH (security_invoker = true) AS
+SELECT
+	t.thread_id AS thd_id,
+	t.processlist_id AS conn_id,
+	CASE WHEN t.type = 'FOREGROUND' THEN concat_ws('@', t.processlist_user, t.processlist_host)
+		ELSE replace(t.name, 'thread/', '') END AS user,
+	t.processlist_db AS db,
+	t.processlist_command AS command,
+	t.processlist_state AS state,
+	t.processlist_time AS time,
+	-- while it is analysed, its message
+	coalesce(t.processlist_info, CASE WHEN t.processlist_command = 'Query' THEN (
+		SELECT performance_schema.shown_text(a.query, true) FROM pg_stat_get_activity(t.processlist_id::integer) AS a)
+	END) AS current_statement,
+	'PRIMARY' AS execution_engine,
+	CASE WHEN s.end_event_id IS NULL THEN s.timer_wait END AS statement_latency,
+	p.progress,
+	s.lock_time AS lock_latency,
+	s.cpu_time AS cpu_latency,
+	s.rows_examined,
+	s.rows_sent,
+	s.rows_affected,
+	s.created_tmp_tables AS tmp_tables,
+	s.created_tmp_disk_tables AS tmp_disk_tables,
+	CASE WHEN s.no_index_used > 0 OR s.no_good_index_used > 0 THEN 'YES'
+		WHEN s.thread_id IS NOT NULL THEN 'NO' END AS full_scan,
+	CASE WHEN s.end_event_id IS NOT NULL THEN s.sql_text END AS last_statement,
+	CASE WHEN s.end_event_id IS NOT NULL THEN s.timer_wait END AS last_statement_latency,
+	NULL::bigint AS current_memory,
+	w.event_name AS last_wait,
+	CASE WHEN w.end_event_id IS NULL AND w.event_name IS NOT NULL THEN 'Still Waiting'
+		ELSE w.timer_wait::text END AS last_wait_latency,
+	NULL::text AS source,
+	x.timer_wait AS trx_latency,
+	x.state AS trx_state,
+	x.autocommit AS trx_autocommit,
+	t.thread_os_id AS pid,
+	nullif(t.application_name, '') AS program_name
+FROM performance_schema.threads AS t
+LEFT JOIN (
+	-- A session with cursors may have several that are open.
+	SELECT DISTINCT ON (thread_id) * FROM performance_schema.events_statements_current
+	WHERE nesting_event_level = 0 ORDER BY thread_id, event_id DESC) AS s ON s.thread_id = t.thread_id
+LEFT JOIN performance_schema.events_waits_current AS w ON w.thread_id = t.thread_id
+LEFT JOIN performance_schema.events_transactions_current AS x ON x.thread_id = t.thread_id
+LEFT JOIN (
+	SELECT pid, round(100.0 * done / nullif(total, 0), 2) AS progress
+	FROM (
+		SELECT pid, heap_blks_scanned AS done, heap_blks_total AS total FROM pg_stat_progress_vacuum
+		UNION ALL SELECT pid, sample_blks_scanned, sample_blks_total FROM pg_stat_progress_analyze
+		UNION ALL SELECT pid, heap_blks_scanned, heap_blks_total FROM pg_stat_progress_cluster
+		UNION ALL SELECT pid, blocks_done, blocks_total FROM pg_stat_progress_create_index
+		UNION ALL SELECT pid, bytes_processed, bytes_total FROM pg_stat_progress_copy
+		UNION ALL SELECT pid, backup_streamed, backup_total FROM pg_stat_progress_basebackup) AS long
+	) AS p ON p.pid = t.thread_os_id
+WHERE t.processlist_id IS NOT NULL AND t.processlist_command <> 'Daemon'
+ORDER BY command, time DESC, thd_id;
+COMMENT ON VIEW sys."x$session" IS
+	'Sessions of clients with what they do and did last, oldest statement first; times in picoseconds, full texts';
+COMMENT ON COLUMN sys."x$session".thd_id IS
+	'Thread';
+COMMENT ON COLUMN sys."x$session".conn_id IS
+	'Process id of a client''s session; NULL for background threads';
+COMMENT ON COLUMN sys."x$session".user IS
+	'USER@HOST, or the thread''s class';
+COMMENT ON COLUMN sys."x$session".db IS
+	'Database';
+COMMENT ON COLUMN sys."x$session".command IS
+	'Query, Sleep, Daemon';
+COMMENT ON COLUMN sys."x$session".state IS
+	'State of the session';
+COMMENT ON COLUMN sys."x$session".time IS
+	'Seconds in this state';
+COMMENT ON COLUMN sys."x$session".current_statement IS
+	'Statement being executed';
+COMMENT ON COLUMN sys."x$session".execution_engine IS
+	'Always PRIMARY';
+COMMENT ON COLUMN sys."x$session".statement_latency IS
+	'How long it has been running, picoseconds';
+COMMENT ON COLUMN sys."x$session".progress IS
+	'Per cent of a long command: VACUUM, ANALYZE, CREATE INDEX, CLUSTER, COPY, base backup';
+COMMENT ON COLUMN sys."x$session".lock_latency IS
+	'Time that the statement waited for locks, picoseconds';
+COMMENT ON COLUMN sys."x$session".cpu_latency IS
+	'Processor time of the statement, picoseconds; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys."x$session".rows_examined IS
+	'Rows it read from tables';
+COMMENT ON COLUMN sys."x$session".rows_sent IS
+	'Rows it sent';
+COMMENT ON COLUMN sys."x$session".rows_affected IS
+	'Rows it changed';
+COMMENT ON COLUMN sys."x$session".tmp_tables IS
+	'Temporary relations it made';
+COMMENT ON COLUMN sys."x$session".tmp_disk_tables IS
+	'Of these on disk: temporary files';
+COMMENT ON COLUMN sys."x$session".full_scan IS
+	'YES if it read a table without an index';
+COMMENT ON COLUMN sys."x$session".last_statement IS
+	'The statement before, if none is running';
+COMMENT ON COLUMN sys."x$session".last_statement_latency IS
+	'How long that took, picoseconds';
+COMMENT ON COLUMN sys."x$session".current_memory IS
+	'Always NULL: another process''s memory is not known';
+COMMENT ON COLUMN sys."x$session".last_wait IS
+	'Wait under way, or the last one; needs the consumer events_waits_current';
+COMMENT ON COLUMN sys."x$session".last_wait_latency IS
+	'How long, picoseconds, or: Still Waiting';
+COMMENT ON COLUMN sys."x$session".source IS
+	'Always NULL: waits have no place in the source';
+COMMENT ON COLUMN sys."x$session".trx_latency IS
+	'How long its transaction has lasted, picoseconds';
+COMMENT ON COLUMN sys."x$session".trx_state IS
+	'State of the transaction';
+COMMENT ON COLUMN sys."x$session".trx_autocommit IS
+	'YES if it is one statement''s own';
+COMMENT ON COLUMN sys."x$session".pid IS
+	'Process id, of background threads, too';
+COMMENT ON COLUMN sys."x$session".program_name IS
+	'Application name';
+GRANT SELECT ON sys."x$session" TO PUBLIC;
+
+CREATE VIEW sys.session WITH (security_invoker = true) AS
+SELECT
+	s.thd_id,
+	s.conn_id,
+	s.user,
+	s.db,
+	s.command,
+	s.state,
+	s.time,
+	sys.format_statement(s.current_statement) AS current_statement,
+	s.execution_engine,
+	sys.format_time(s.statement_latency) AS statement_latency,
+	s.progress,
+	sys.format_time(s.lock_latency) AS lock_latency,
+	sys.format_time(s.cpu_latency) AS cpu_latency,
+	s.rows_examined,
+	s.rows_sent,
+	s.rows_affected,
+	s.tmp_tables,
+	s.tmp_disk_tables,
+	s.full_scan,
+	sys.format_statement(s.last_statement) AS last_statement,
+	sys.format_time(s.last_statement_latency) AS last_statement_latency,
+	s.current_memory,
+	s.last_wait,
+	CASE WHEN s.last_wait_latency ~ '^\d' THEN sys.format_time(s.last_wait_latency::numeric) ELSE s.last_wait_latency END AS last_wait_latency,
+	s.source,
+	sys.format_time(s.trx_latency) AS trx_latency,
+	s.trx_state,
+	s.trx_autocommit,
+	s.pid,
+	s.program_name
+FROM sys."x$session" AS s
+ORDER BY s.command, s.time DESC, s.thd_id;
+COMMENT ON VIEW sys.session IS
+	'Sessions of clients with what they do and did last, oldest statement first, with units';
+COMMENT ON COLUMN sys.session.thd_id IS
+	'Thread';
+COMMENT ON COLUMN sys.session.conn_id IS
+	'Process id of a client''s session; NULL for background threads';
+COMMENT ON COLUMN sys.session.user IS
+	'USER@HOST, or the thread''s class';
+COMMENT ON COLUMN sys.session.db IS
+	'Database';
+COMMENT ON COLUMN sys.session.command IS
+	'Query, Sleep, Daemon';
+COMMENT ON COLUMN sys.session.state IS
+	'State of the session';
+COMMENT ON COLUMN sys.session.time IS
+	'Seconds in this state';
+COMMENT ON COLUMN sys.session.current_statement IS
+	'Statement being executed';
+COMMENT ON COLUMN sys.session.execution_engine IS
+	'Always PRIMARY';
+COMMENT ON COLUMN sys.session.statement_latency IS
+	'How long it has been running';
+COMMENT ON COLUMN sys.session.progress IS
+	'Per cent of a long command: VACUUM, ANALYZE, CREATE INDEX, CLUSTER, COPY, base backup';
+COMMENT ON COLUMN sys.session.lock_latency IS
+	'Time that the statement waited for locks';
+COMMENT ON COLUMN sys.session.cpu_latency IS
+	'Processor time of the statement; needs the consumer events_statements_cpu';
+COMMENT ON COLUMN sys.session.rows_examined IS
+	'Rows it read from tables';
+COMMENT ON COLUMN sys.session.rows_sent IS
+	'Rows it sent';
+COMMENT ON COLUMN sys.session.rows_affected IS
+	'Rows it changed';
+COMMENT ON COLUMN sys.session.tmp_tables IS
+	'Temporary relations it made';
+COMMENT ON COLUMN sys.session.tmp_disk_tables IS
+	'Of these on disk: temporary files';
+COMMENT ON COLUMN sys.session.full_scan IS
+	'YES if it read a table without an index';
+COMMENT ON COLUMN sys.session.last_statement IS
+	'The statement before, if none is running';
+COMMENT ON COLUMN sys.session.last_statement_latency IS
+	'How long that took';
+COMMENT ON COLUMN sys.session.current_memory IS
+	'Always NULL: another process''s memory is not known';
+COMMENT ON COLUMN sys.session.last_wait IS
+	'Wait under way, or the last one; needs the consumer events_waits_current';
+COMMENT ON COLUMN sys.session.last_wait_latency IS
+	'How long, picoseconds, or: Still Waiting';
+COMMENT ON COLUMN sys.session.source IS
+	'Always NULL: waits have no place in the source';
+COMMENT ON COLUMN sys.session.trx_latency IS
+	'How long its transaction has lasted';
+COMMENT ON COLUMN sys.session.trx_state IS
+	'State of the transaction';
+COMMENT ON COLUMN sys.session.trx_autocommit IS
+	'YES if it is one statement''s own';
+COMMENT ON COLUMN sys.session.pid IS
+	'Process id, of background threads, too';
+COMMENT ON COLUMN sys.session.program_name IS
+	'Application name';
+GRANT SELECT ON sys.session TO PUBLIC;
+
+CREATE VIEW sys."x$session_activity" WITH (security_invoker = true) AS
+SELECT
+	p.thd_id,
+	a.pid,
+	a.usename::text AS user_name,
+	a.datname::text AS db,
+	a.client_addr AS client,
+	nullif(a.application_name, '') AS program_name,
+	a.state,
+	clock_timestamp() - a.state_change AS state_age,
+	clock_timestamp() - a.xact_start AS trx_age,
+	age(a.backend_xmin) AS xmin_age,
+	CASE WHEN a.state = 'active' THEN a.wait_event_type || '/' || a.wait_event END AS waits_for,
+	CASE WHEN a.wait_event_type = 'Lock' THEN pg_blocking_pids(a.pid) END AS blocked_by,
+	coalesce(p.current_statement, p.last_statement) AS query,
+	p.statement_latency,
+	p.lock_latency,
+	p.rows_examined,
+	p.rows_sent,
+	p.tmp_disk_tables,
+	p.progress,
+	a.query_id AS queryid
+FROM pg_stat_activity AS a
+LEFT JOIN sys."x$processlist" AS p ON p.conn_id = a.pid
+WHERE a.backend_type = 'client backend'
+ORDER BY statement_latency DESC NULLS LAST, pid;
+COMMENT ON VIEW sys."x$session_activity" IS
+	'Sessions of clients, as pg_stat_activity and the Performance Schema know them, longest statement first; not in MySQL; times in picoseconds, full texts';
+COMMENT ON COLUMN sys."x$session_activity".thd_id IS
+	'Thread';
+COMMENT ON COLUMN sys."x$session_activity".pid IS
+	'Process';
+COMMENT ON COLUMN sys."x$session_activity".user_name IS
+	'User';
+COMMENT ON COLUMN sys."x$session_activity".db IS
+	'Database';
+COMMENT ON COLUMN sys."x$session_activity".client IS
+	'Address of the client; NULL = a socket';
+COMMENT ON COLUMN sys."x$session_activity".program_name IS
+	'Application name';
+COMMENT ON COLUMN sys."x$session_activity".state IS
+	'active, idle, idle in transaction, ...';
+COMMENT ON COLUMN sys."x$session_activity".state_age IS
+	'How long it has been in this state';
+COMMENT ON COLUMN sys."x$session_activity".trx_age IS
+	'How long its transaction has lasted';
+COMMENT ON COLUMN sys."x$session_activity".xmin_age IS
+	'Transactions since the oldest one it may see: VACUUM must keep what has died since';
+COMMENT ON COLUMN sys."x$session_activity".waits_for IS
+	'What it waits for now, by the server''s names';
+COMMENT ON COLUMN sys."x$session_activity".blocked_by IS
+	'Processes that are in the way of its lock, see sys.lock_tree';
+COMMENT ON COLUMN sys."x$session_activity".query IS
+	'Statement being executed, or the last one';
+COMMENT ON COLUMN sys."x$session_activity".statement_latency IS
+	'How long its statement has been running, picoseconds';
+COMMENT ON COLUMN sys."x$session_activity".lock_latency IS
+	'Time that the statement has waited for locks so far, picoseconds';
+COMMENT ON COLUMN sys."x$session_activity".rows_examined IS
+	'Rows it has read from tables so far';
+COMMENT ON COLUMN sys."x$session_activity".rows_sent IS
+	'Rows it has sent so far';
+COMMENT ON COLUMN sys."x$session_activity".tmp_disk_tables IS
+	'Temporary files it has written so far';
+COMMENT ON COLUMN sys."x$session_activity".progress IS
+	'Per cent of a long command';
+COMMENT ON COLUMN sys."x$session_activity".queryid IS
+	'Query id, as pg_stat_statements has it';
+GRANT SELECT ON sys."x$session_activity" TO PUBLIC;
+
+CREATE VIEW sys.session_activity WITH (security_invoker = true) AS
+SELECT
+	s.thd_id,
+	s.pid,
+	s.user_name,
+	s.db,
+	s.client,
+	s.program_name,
+	s.state,
+	date_trunc('milliseconds', s.state_age) AS state_age,
+	date_trunc('milliseconds', s.trx_age) AS trx_age,
+	s.xmin_age,
+	s.waits_for,
+	s.blocked_by,
+	sys.format_statement(s.query) AS query,
+	sys.format_time(s.statement_latency) AS statement_latency,
+	sys.format_time(s.lock_latency) AS lock_latency,
+	s.rows_examined,
+	s.rows_sent,
+	s.tmp_disk_tables,
+	s.progress,
+	s.queryid
+FROM sys."x$session_activity" AS s
+ORDER BY s.statement_latency DESC NULLS LAST, s.pid;
+COMMENT ON VIEW sys.session_activity IS
+	'Sessions of clients, as pg_stat_activity and the Performance Schema know them, longest statement first; not in MySQL, with units';
+COMMENT ON COLUMN sys.session_activity.thd_id IS
+	'Thread';
+COMMENT ON COLUMN sys.session_activity.pid IS
+	'Process';
+COMMENT ON COLUMN sys.session_activity.user_name IS
+	'User';
+COMMENT ON COLUMN sys.session_activity.db IS
+	'Database';
+COMMENT ON COLUMN sys.session_activity.client IS
+	'Address of the client; NULL = a socket';
+COMMENT ON COLUMN sys.session_activity.program_name IS
+	'Application name';
+COMMENT ON COLUMN sys.session_activity.state IS
+	'active, idle, idle in transaction, ...';
+COMMENT ON COLUMN sys.session_activity.state_age IS
+	'How long it has been in this state';
+COMMENT ON COLUMN sys.session_activity.trx_age IS
+	'How long its transaction has lasted';
+COMMENT ON COLUMN sys.session_activity.xmin_age IS
+	'Transactions since the oldest one it may see: VACUUM must keep what has died since';
+COMMENT ON COLUMN sys.session_activity.waits_for IS
+	'What it waits for now, by the server''s names';
+COMMENT ON COLUMN sys.session_activity.blocked_by IS
+	'Processes that are in the way of its lock, see sys.lock_tree';
+COMMENT ON COLUMN sys.session_activity.query IS
+	'Statement being executed, or the last one';
+COMMENT ON COLUMN sys.session_activity.statement_latency IS
+	'How long its statement has been running';
+COMMENT ON COLUMN sys.session_activity.lock_latency IS
+	'Time that the statement has waited for locks so far';
+COMMENT ON COLUMN sys.session_activity.rows_examined IS
+	'Rows it has read from tables so far';
+COMMENT ON COLUMN sys.session_activity.rows_sent IS
+	'Rows it has sent so far';
+COMMENT ON COLUMN sys.session_activity.tmp_disk_tables IS
+	'Temporary files it has written so far';
+COMMENT ON COLUMN sys.session_activity.progress IS
+	'Per cent of a long command';
+COMMENT ON COLUMN sys.session_activity.queryid IS
+	'Query id, as pg_stat_statements has it';
+GRANT SELECT ON sys.session_activity TO PUBLIC;
+
+CREATE VIEW sys.session_ssl_status WITH (security_invoker = true) AS
+SELECT
+	t.thread_id,
+	coalesce(s.version, '') AS ssl_version,
+	coalesce(s.cipher, '') AS ssl_cipher,
+	'0' AS ssl_sessions_reused
+FROM performance_schema.threads AS t
+JOIN pg_stat_ssl AS s ON s.pid = t.processlist_id
+WHERE t.type = 'FOREGROUND'
+ORDER BY t.thread_id;
+COMMENT ON VIEW sys.session_ssl_status IS
+	'Encryption of each client''s connection';
+COMMENT ON COLUMN sys.session_ssl_status.thread_id IS
+	'Thread';
+COMMENT ON COLUMN sys.session_ssl_status.ssl_version IS
+	'Version of TLS; empty = not encrypted';
+COMMENT ON COLUMN sys.session_ssl_status.ssl_cipher IS
+	'Cipher; empty = not encrypted';
+COMMENT ON COLUMN sys.session_ssl_status.ssl_sessions_reused IS
+	'Always 0: PostgreSQL resumes no sessions of TLS';
+GRANT SELECT ON sys.session_ssl_status TO PUBLIC;
+
+CREATE VIEW sys.metrics WITH (security_invoker = true) AS
+SELECT lower(s.variable_name) AS variable_name, s.variable_value, 'Global Status' AS type, 'YES' AS enabled
+FROM performance_schema.global_status AS s
+UNION ALL
+SELECT m.name, m.count::text, 'Engine Metrics - ' || m.subsystem, CASE m.status WHEN 'enabled' THEN 'YES' ELSE 'NO' END
+FROM performance_schema.engine_metrics AS m
+UNION ALL
+SELECT lower(p.name), p.memory::text, 'Performance Schema', 'YES'
+FROM performance_schema.memory AS p
+WHERE p.name = 'performance_schema.memory'
+UNION ALL
+SELECT 'now()', clock_timestamp()::timestamptz(3)::text, 'System Time', 'YES'
+ORDER BY type, variable_name;
+COMMENT ON VIEW sys.metrics IS
+	'Status variables, counters of engine_metrics, memory of the extension, and the time';
+COMMENT ON COLUMN sys.metrics.variable_name IS
+	'Name, in lower case';
+COMMENT ON COLUMN sys.metrics.variable_value IS
+	'Value';
+COMMENT ON COLUMN sys.metrics.type IS
+	'Where it is from: Global Status, Engine Metrics - subsystem, Performance Schema, System Time';
+COMMENT ON COLUMN sys.metrics.enabled IS
+	'Is it counted: YES, NO; PARTIAL does not occur here';
+GRANT SELECT ON sys.metrics TO PUBLIC;
+
+CREATE VIEW sys."x$vacuum_holdback" WITH (security_invoker = true) AS
+SELECT
+	h.kind, h.name, h.pid, h.user_name, h.db, h.since,
+	clock_timestamp() - h.since AS age,
+	age(h.xmin) AS xmin_age,
+	age(h.catalog_xmin) AS catalog_xmin_age,
+	h.query,
+	h.sql_end
+FROM (
+	SELECT
+		'session' AS kind, a.application_name AS name, a.pid, a.usename::text AS user_name, a.datname::text AS db,
+		a.xact_start AS since,
+		CASE WHEN age(a.backend_xid) > coalesce(age(a.backend_xmin), 0) THEN a.backend_xid ELSE a.backend_xmin END AS xmin,
+		NULL::xid AS catalog_xmin,
+		coalesce(p.current_statement, p.last_statement) AS query,
+		format('SELECT pg_terminate_backend(%s)', a.pid) AS sql_end
+	FROM pg_stat_activity AS a
+	LEFT JOIN sys."x$processlist" AS p ON p.conn_id = a.pid
+	WHERE (a.backend_xid IS NOT NULL OR a.backend_xmin IS NOT NULL) AND a.backend_type <> 'walsender'
+	UNION ALL
+	SELECT
+		'prepared transaction', x.gid, NULL, x.owner::text, x.database::text, x.prepared, x.transaction, NULL, NULL,
+		format('ROLLBACK PREPARED %L', x.gid)
+	FROM pg_prepared_xacts AS x
+	UNION ALL
+	SELECT
+		'replication slot', r.slot_name::text, r.active_pid, NULL, NULL, NULL, r.xmin, r.catalog_xmin, NULL,
+		format('SELECT pg_drop_replication_slot(%L)', r.slot_name)
+	FROM pg_replication_slots AS r
+	WHERE r.xmin IS NOT NULL OR r.catalog_xmin IS NOT NULL
+	UNION ALL
+	SELECT
+		'standby', r.application_name, r.pid, r.usename::text, NULL, NULL, r.backend_xmin, NULL, NULL,
+		format('SELECT pg_terminate_backend(%s)', r.pid)
+	FROM pg_stat_replication AS r
+	WHERE r.backend_xmin IS NOT NULL) AS h
+ORDER BY xmin_age DESC, catalog_xmin_age DESC;
+COMMENT ON VIEW sys."x$vacuum_holdback" IS
+	'What keeps VACUUM from removing dead rows, oldest first; not in MySQL; full texts';
+COMMENT ON COLUMN sys."x$vacuum_holdback".kind IS
+	'session, prepared transaction, replication slot, standby';
+COMMENT ON COLUMN sys."x$vacuum_holdback".name IS
+	'Application, global transaction id, slot';
+COMMENT ON COLUMN sys."x$vacuum_holdback".pid IS
+	'Its process; NULL for a prepared transaction, and a slot that nobody uses';
+COMMENT ON COLUMN sys."x$vacuum_holdback".user_name IS
+	'User';
+COMMENT ON COLUMN sys."x$vacuum_holdback".db IS
+	'Database; NULL holds back all';
+COMMENT ON COLUMN sys."x$vacuum_holdback".since IS
+	'When its transaction began, or was prepared';
+COMMENT ON COLUMN sys."x$vacuum_holdback".age IS
+	'How long ago';
+COMMENT ON COLUMN sys."x$vacuum_holdback".xmin_age IS
+	'Transactions since the oldest one it may see';
+COMMENT ON COLUMN sys."x$vacuum_holdback".catalog_xmin_age IS
+	'The same of the server''s catalogs alone, of a slot';
+COMMENT ON COLUMN sys."x$vacuum_holdback".query IS
+	'Statement that the session executes, or the last one';
+COMMENT ON COLUMN sys."x$vacuum_holdback".sql_end IS
+	'What ends it';
+GRANT SELECT ON sys."x$vacuum_holdback" TO PUBLIC;
+
+CREATE VIEW sys.vacuum_holdback WITH (security_invoker = true) AS
+SELECT
+	s.kind,
+	s.name,
+	s.pid,
+	s.user_name,
+	s.db,
+	s.since,
+	date_trunc('milliseconds', s.age) AS age,
+	s.xmin_age,
+	s.catalog_xmin_age,
+	sys.format_statement(s.query) AS query,
+	s.sql_end
+FROM sys."x$vacuum_holdback" AS s
+ORDER BY s.xmin_age DESC, s.catalog_xmin_age DESC;
+COMMENT ON VIEW sys.vacuum_holdback IS
+	'What keeps VACUUM from removing dead rows, oldest first; not in MySQL';
+COMMENT ON COLUMN sys.vacuum_holdback.kind IS
+	'session, prepared transaction, replication slot, standby';
+COMMENT ON COLUMN sys.vacuum_holdback.name IS
+	'Application, global transaction id, slot';
+COMMENT ON COLUMN sys.vacuum_holdback.pid IS
+	'Its process; NULL for a prepared transaction, and a slot that nobody uses';
+COMMENT ON COLUMN sys.vacuum_holdback.user_name IS
+	'User';
+COMMENT ON COLUMN sys.vacuum_holdback.db IS
+	'Database; NULL holds back all';
+COMMENT ON COLUMN sys.vacuum_holdback.since IS
+	'When its transaction began, or was prepared';
+COMMENT ON COLUMN sys.vacuum_holdback.age IS
+	'How long ago';
+COMMENT ON COLUMN sys.vacuum_holdback.xmin_age IS
+	'Transactions since the oldest one it may see';
+COMMENT ON COLUMN sys.vacuum_holdback.catalog_xmin_age IS
+	'The same of the server''s catalogs alone, of a slot';
+COMMENT ON COLUMN sys.vacuum_holdback.query IS
+	'Statement that the session executes, or the last one';
+COMMENT ON COLUMN sys.vacuum_holdback.sql_end IS
+	'What ends it';
+GRANT SELECT ON sys.vacuum_holdback TO PUBLIC;
+
+CREATE VIEW sys."x$tables_to_vacuum" WITH (security_invoker = true) AS
+SELECT
+	t.schemaname AS table_schema,
+	t.relname AS table_name,
+	o.pages * current_setting('block_size')::bigint AS total_bytes,
+	t.n_live_tup AS live_rows,
+	t.n_dead_tup AS dead_rows,
+	coalesce(round(100.0 * t.n_dead_tup / nullif(t.n_live_tup + t.n_dead_tup, 0), 2), 0) AS dead_pct,
+	o.threshold,
+	round((100 * t.n_dead_tup / greatest(o.threshold, 1))::numeric, 2) AS dead_rows_of_threshold_pct,
+	round(100.0 * age(c.relfrozenxid) / current_setting('autovacuum_freeze_max_age')::bigint, 2) AS freeze_age_pct,
+	CASE WHEN o.enabled THEN 'YES' ELSE 'NO' END AS autovacuum,
+	greatest(t.last_vacuum, t.last_autovacuum) AS last_vacuum,
+	t.vacuum_count + t.autovacuum_count AS vacuum_count,
+	t.n_mod_since_analyze AS changed_since_analyze,
+	greatest(t.last_analyze, t.last_autoanalyze) AS last_analyze
+FROM pg_stat_all_tables AS t
+JOIN pg_class AS c ON c.oid = t.relid
+CROSS JOIN LATERAL (
+	SELECT
+		least(
+			coalesce(max(option_value) FILTER (WHERE option_name = 'autovacuum_vacuum_threshold'),
+				current_setting('autovacuum_vacuum_threshold'))::float8
+			+ coalesce(max(option_value) FILTER (WHERE option_name = 'autovacuum_vacuum_scale_factor'),
+				current_setting('autovacuum_vacuum_scale_factor'))::float8 * greatest(c.reltuples, 0),
+			-- since 18; -1 = no limit
+			nullif(coalesce(max(option_value) FILTER (WHERE option_name = 'autovacuum_vacuum_max_threshold'),
+				current_setting('autovacuum_vacuum_max_threshold', true))::float8, -1)) AS threshold,
+		coalesce(max(option_value) FILTER (WHERE option_name = 'autovacuum_enabled'),
+			current_setting('autovacuum'))::boolean AS enabled,
+		c.relpages + (
+			SELECT coalesce(sum(i.relpages), 0)::bigint FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
+			WHERE x.indrelid = c.oid) AS pages
+	FROM pg_options_to_table(c.reloptions)) AS o
+WHERE c.relkind IN ('r', 'm', 't') AND c.relpersistence <> 't'
+ORDER BY dead_rows_of_threshold_pct DESC NULLS LAST, table_schema, table_name;
+COMMENT ON VIEW sys."x$tables_to_vacuum" IS
+	'Tables by how much they need VACUUM; not in MySQL; in bytes';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".table_schema IS
+	'Schema';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".table_name IS
+	'Table';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".total_bytes IS
+	'Size with indexes, when VACUUM or ANALYZE looked last: asking for it now would wait for locks';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".live_rows IS
+	'Rows, estimated';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".dead_rows IS
+	'Dead rows, estimated';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".dead_pct IS
+	'Dead ones in per cent of all';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".threshold IS
+	'Dead rows at which autovacuum comes';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".dead_rows_of_threshold_pct IS
+	'Dead rows in per cent of that';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".freeze_age_pct IS
+	'Age of its oldest transaction in per cent of autovacuum_freeze_max_age';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".autovacuum IS
+	'NO if it is switched off for the table';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".last_vacuum IS
+	'The last VACUUM, by hand or automatic; NULL = never';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".vacuum_count IS
+	'So many since the statistics were reset';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".changed_since_analyze IS
+	'Rows changed since the last ANALYZE';
+COMMENT ON COLUMN sys."x$tables_to_vacuum".last_analyze IS
+	'The last ANALYZE, by hand or automatic; NULL = never';
+GRANT SELECT ON sys."x$tables_to_vacuum" TO PUBLIC;
+
+CREATE VIEW sys.tables_to_vacuum WITH (security_invoker = true) AS
+SELECT
+	s.table_schema,
+	s.table_name,
+	sys.format_bytes(s.total_bytes) AS total_bytes,
+	s.live_rows,
+	s.dead_rows,
+	s.dead_pct,
+	s.threshold,
+	s.dead_rows_of_threshold_pct,
+	s.freeze_age_pct,
+	s.autovacuum,
+	s.last_vacuum,
+	s.vacuum_count,
+	s.changed_since_analyze,
+	s.last_analyze
+FROM sys."x$tables_to_vacuum" AS s
+ORDER BY s.dead_rows_of_threshold_pct DESC NULLS LAST, s.table_schema, s.table_name;
+COMMENT ON VIEW sys.tables_to_vacuum IS
+	'Tables by how much they need VACUUM; not in MySQL, with units';
+COMMENT ON COLUMN sys.tables_to_vacuum.table_schema IS
+	'Schema';
+COMMENT ON COLUMN sys.tables_to_vacuum.table_name IS
+	'Table';
+COMMENT ON COLUMN sys.tables_to_vacuum.total_bytes IS
+	'Size with indexes, when VACUUM or ANALYZE looked last: asking for it now would wait for locks';
+COMMENT ON COLUMN sys.tables_to_vacuum.live_rows IS
+	'Rows, estimated';
+COMMENT ON COLUMN sys.tables_to_vacuum.dead_rows IS
+	'Dead rows, estimated';
+COMMENT ON COLUMN sys.tables_to_vacuum.dead_pct IS
+	'Dead ones in per cent of all';
+COMMENT ON COLUMN sys.tables_to_vacuum.threshold IS
+	'Dead rows at which autovacuum comes';
+COMMENT ON COLUMN sys.tables_to_vacuum.dead_rows_of_threshold_pct IS
+	'Dead rows in per cent of that';
+COMMENT ON COLUMN sys.tables_to_vacuum.freeze_age_pct IS
+	'Age of its oldest transaction in per cent of autovacuum_freeze_max_age';
+COMMENT ON COLUMN sys.tables_to_vacuum.autovacuum IS
+	'NO if it is switched off for the table';
+COMMENT ON COLUMN sys.tables_to_vacuum.last_vacuum IS
+	'The last VACUUM, by hand or automatic; NULL = never';
+COMMENT ON COLUMN sys.tables_to_vacuum.vacuum_count IS
+	'So many since the statistics were reset';
+COMMENT ON COLUMN sys.tables_to_vacuum.changed_since_analyze IS
+	'Rows changed since the last ANALYZE';
+COMMENT ON COLUMN sys.tables_to_vacuum.last_analyze IS
+	'The last ANALYZE, by hand or automatic; NULL = never';
+GRANT SELECT ON sys.tables_to_vacuum TO PUBLIC;
+
+CREATE VIEW sys."x$checkpoint_pressure" WITH (security_invoker = true) AS
+SELECT
+	m.timed AS checkpoints_timed,
+	m.requested AS checkpoints_requested,
+	round(100.0 * m.requested / nullif(m.timed + m.requested, 0), 2) AS requested_pct,
+	m.write_time * 1000000 AS write_latency,
+	m.sync_time * 1000000 AS sync_latency,
+	m.checkpoint_pages * p.page AS checkpoint_bytes,
+	m.bgwriter_pages * p.page AS bgwriter_bytes,
+	m.bgwriter_rounds_stopped,
+	m.wal_since_checkpoint,
+	p.max_wal_size,
+	round(100.0 * m.wal_since_checkpoint / p.max_wal_size, 2) AS wal_pct,
+	m.wal_buffers_full
+FROM (
+	SELECT
+		max(count) FILTER (WHERE name = 'checkpoints_timed') AS timed,
+		max(count) FILTER (WHERE name = 'checkpoints_requested') AS requested,
+		max(count) FILTER (WHERE name = 'checkpoint_write_time') AS write_time,
+		max(count) FILTER (WHERE name = 'checkpoint_sync_time') AS sync_time,
+		max(count) FILTER (WHERE name = 'checkpoint_pages_written') AS checkpoint_pages,
+		max(count) FILTER (WHERE name = 'bgwriter_pages_written') AS bgwriter_pages,
+		max(count) FILTER (WHERE name = 'bgwriter_rounds_stopped') AS bgwriter_rounds_stopped,
+		max(count) FILTER (WHERE name = 'log_lsn_checkpoint_age') AS wal_since_checkpoint,
+		max(count) FILTER (WHERE name = 'log_waits') AS wal_buffers_full
+	FROM performance_schema.engine_metrics) AS m
+CROSS JOIN (
+	SELECT current_setting('block_size')::bigint AS page, pg_size_bytes(current_setting('max_wal_size')) AS max_wal_size
+	) AS p;
+COMMENT ON VIEW sys."x$checkpoint_pressure" IS
+	'Checkpoints, and who writes the pages of the buffer pool, since the server started or the counters were reset; not in MySQL; times in picoseconds';
+COMMENT ON COLUMN sys."x$checkpoint_pressure".checkpoints_timed IS
+	'Checkpoints that came by checkpoint_timeout';
+COMMENT ON COLUMN sys."x$checkpoint_pressure".checkpoints_requested IS
+	'Checkpoints that came by max_wal_size, or were asked for';
+COMMENT ON COLUMN sys."x$checkpoint_pressure".requested_pct IS
+	'The latter in per cent';
+COMMENT ON COLUMN sys."x$checkpoint_pressure".write_latency IS
+	'Time of writing in checkpoints, picoseconds';
+COMMENT ON COLUMN sys."x$checkpoint_pressure".sync_latency IS
+	'Time of fsync in checkpoints, picoseconds';
+COMMENT ON COLUMN sys."x$checkpoint_pressure".checkpoint_bytes IS
+	'Written by checkpoints';
+COMMENT ON COLUMN sys."x$checkpoint_pressure".bgwriter_bytes IS
+	'Written by the background writer';
+COMMENT ON COLUMN sys."x$checkpoint_pressure".bgwriter_rounds_stopped IS
+	'Rounds of it that ended at bgwriter_lru_maxpages';
+COMMENT ON COLUMN sys."x$checkpoint_pressure".wal_since_checkpoint IS
+	'WAL since the last checkpoint began';
+COMMENT ON COLUMN sys."x$checkpoint_pressure".max_wal_size IS
+	'At about so much a checkpoint comes';
+COMMENT ON COLUMN sys."x$checkpoint_pressure".wal_pct IS
+	'The former in per cent of the latter';
+COMMENT ON COLUMN sys."x$checkpoint_pressure".wal_buffers_full IS
+	'Times that WAL was written because its buffers were full';
+GRANT SELECT ON sys."x$checkpoint_pressure" TO PUBLIC;
+
+CREATE VIEW sys.checkpoint_pressure WITH (security_invoker = true) AS
+SELECT
+	s.checkpoints_timed,
+	s.checkpoints_requested,
+	s.requested_pct,
+	sys.format_time(s.write_latency) AS write_latency,
+	sys.format_time(s.sync_latency) AS sync_latency,
+	sys.format_bytes(s.checkpoint_bytes) AS checkpoint_bytes,
+	sys.format_bytes(s.bgwriter_bytes) AS bgwriter_bytes,
+	s.bgwriter_rounds_stopped,
+	sys.format_bytes(s.wal_since_checkpoint) AS wal_since_checkpoint,
+	sys.format_bytes(s.max_wal_size) AS max_wal_size,
+	s.wal_pct,
+	s.wal_buffers_full
+FROM sys."x$checkpoint_pressure" AS s;
+COMMENT ON VIEW sys.checkpoint_pressure IS
+	'Checkpoints, and who writes the pages of the buffer pool, since the server started or the counters were reset; not in MySQL, with units';
+COMMENT ON COLUMN sys.checkpoint_pressure.checkpoints_timed IS
+	'Checkpoints that came by checkpoint_timeout';
+COMMENT ON COLUMN sys.checkpoint_pressure.checkpoints_requested IS
+	'Checkpoints that came by max_wal_size, or were asked for';
+COMMENT ON COLUMN sys.checkpoint_pressure.requested_pct IS
+	'The latter in per cent';
+COMMENT ON COLUMN sys.checkpoint_pressure.write_latency IS
+	'Time of writing in checkpoints';
+COMMENT ON COLUMN sys.checkpoint_pressure.sync_latency IS
+	'Time of fsync in checkpoints';
+COMMENT ON COLUMN sys.checkpoint_pressure.checkpoint_bytes IS
+	'Written by checkpoints';
+COMMENT ON COLUMN sys.checkpoint_pressure.bgwriter_bytes IS
+	'Written by the background writer';
+COMMENT ON COLUMN sys.checkpoint_pressure.bgwriter_rounds_stopped IS
+	'Rounds of it that ended at bgwriter_lru_maxpages';
+COMMENT ON COLUMN sys.checkpoint_pressure.wal_since_checkpoint IS
+	'WAL since the last checkpoint began';
+COMMENT ON COLUMN sys.checkpoint_pressure.max_wal_size IS
+	'At about so much a checkpoint comes';
+COMMENT ON COLUMN sys.checkpoint_pressure.wal_pct IS
+	'The former in per cent of the latter';
+COMMENT ON COLUMN sys.checkpoint_pressure.wal_buffers_full IS
+	'Times that WAL was written because its buffers were full';
+GRANT SELECT ON sys.checkpoint_pressure TO PUBLIC;
+
+CREATE VIEW sys.openmetrics WITH (security_invoker = true) AS
+SELECT v.metric, 'counter' AS type, v.help, ARRAY['event_name'] AS label_names, ARRAY[s.event_name] AS label_values, v.value
+FROM performance_schema.events_statements_summary_global_by_event_name AS s
+CROSS JOIN LATERAL (VALUES
+	('pfs_statements_total', 'Statements and protocol commands', s.count_star::numeric),
+	('pfs_statements_seconds_total', 'Their time', s.sum_timer_wait / 1000000000000),
+	('pfs_statements_errors_total', 'Those that failed', s.sum_errors),
+	('pfs_statements_rows_sent_total', 'Rows they sent', s.sum_rows_sent),
+	('pfs_statements_rows_examined_total', 'Rows they read from tables', s.sum_rows_examined),
+	('pfs_statements_rows_affected_total', 'Rows they changed', s.sum_rows_affected)
+) AS v (metric, help, value)
+WHERE s.count_star > 0
+UNION ALL
+SELECT v.metric, v.type, v.help, ARRAY['schema', 'digest'], ARRAY[coalesce(d.schema_name, ''), left(d.digest, 16)], v.value
+FROM (
+	SELECT
+		schema_name, digest, sum(count_star) AS calls, sum(sum_timer_wait) AS time, sum(sum_errors) AS errors,
+		max(quantile_95) AS p95
+	FROM performance_schema.events_statements_summary_by_digest
+	WHERE digest IS NOT NULL
+	GROUP BY schema_name, digest
+	ORDER BY time DESC
+	LIMIT 50) AS d
+CROSS JOIN LATERAL (VALUES
+	('pfs_digest_calls_total', 'counter', 'Executions of a normalised statement', d.calls),
+	('pfs_digest_seconds_total', 'counter', 'Their time', d.time / 1000000000000),
+	('pfs_digest_errors_total', 'counter', 'Those that failed', d.errors),
+	('pfs_digest_p95_seconds', 'gauge', '95 per cent of them took at most so long', d.p95 / 1000000000000)
+) AS v (metric, type, help, value)
+UNION ALL
+SELECT v.metric, 'counter', v.help, ARRAY['event_name'], ARRAY[w.event_name], v.value
+FROM performance_schema.events_waits_summary_global_by_event_name AS w
+CROSS JOIN LATERAL (VALUES
+	('pfs_waits_total', 'Waits', w.count_star::numeric),
+	('pfs_waits_seconds_total', 'Their time', w.sum_timer_wait / 1000000000000)
+) AS v (metric, help, value)
+WHERE w.count_star > 0
+UNION ALL
+SELECT
+	'pfs_errors_total', 'counter', 'Errors, by whether a handler caught them', ARRAY['sqlstate', 'condition', 'outcome'],
+	ARRAY[coalesce(e.sql_state, ''), coalesce(e.error_name, ''), v.outcome], v.value
+FROM performance_schema.events_errors_summary_global_by_error AS e
+CROSS JOIN LATERAL (VALUES ('raised', e.sum_error_raised), ('handled', e.sum_error_handled)) AS v (outcome, value)
+WHERE v.value > 0
+UNION ALL
+SELECT
+	CASE m.type WHEN 'value' THEN 'pfs_metric_value' ELSE 'pfs_metrics_total' END,
+	CASE m.type WHEN 'value' THEN 'gauge' ELSE 'counter' END,
+	CASE m.type WHEN 'value' THEN 'Present values of engine_metrics' ELSE 'Counters of engine_metrics' END,
+	ARRAY['subsystem', 'name'], ARRAY[m.subsystem, m.name], m.count::numeric
+FROM performance_schema.engine_metrics AS m
+WHERE m.status = 'enabled' AND m.count IS NOT NULL
+UNION ALL
+SELECT
+	'pfs_lost_total', 'counter', 'What could not be recorded', ARRAY['name'],
+	ARRAY[regexp_replace(s.variable_name, '^performance_schema_|_lost$', '', 'g')], s.variable_value
+FROM performance_schema.status AS s
+WHERE s.variable_name LIKE '%\_lost'
+UNION ALL
+SELECT 'pfs_memory_bytes', 'gauge', 'Shared memory of the Performance Schema', '{}', '{}', m.memory
+FROM performance_schema.memory AS m
+WHERE m.name = 'performance_schema.memory'
+UNION ALL
+SELECT
+	'pfs_statement_duration_seconds_bucket', 'histogram', 'Statements by how long they took', ARRAY['le'], ARRAY[b.le],
+	coalesce(sum(h.count_bucket) FILTER (WHERE h.bucket_timer_high <= b.limit_ps), 0)
+FROM performance_schema.events_statements_histogram_global AS h
+CROSS JOIN (
+	SELECT
+		CASE WHEN p.number > 18 THEN '+Inf' ELSE trim_scale((10 ^ (p.number / 3 - 5) * (ARRAY[1, 2, 5])[1 + p.number % 3])::numeric)::text
+		END AS le,
+		CASE WHEN p.number > 18 THEN 'Infinity' ELSE (10 ^ (p.number / 3 + 7) * (ARRAY[1, 2, 5])[1 + p.number % 3])::numeric
+		END AS limit_ps
+	FROM generate_series(0, 19) AS p (number)) AS b
+GROUP BY b.le;
+COMMENT ON VIEW sys.openmetrics IS
+	'Statements, waits, errors, counters and losses as samples for Prometheus and its like; not in MySQL';
+COMMENT ON COLUMN sys.openmetrics.metric IS
+	'Name of the sample';
+COMMENT ON COLUMN sys.openmetrics.type IS
+	'counter, gauge, or histogram';
+COMMENT ON COLUMN sys.openmetrics.help IS
+	'Meaning';
+COMMENT ON COLUMN sys.openmetrics.label_names IS
+	'Names of its labels';
+COMMENT ON COLUMN sys.openmetrics.label_values IS
+	'Their values';
+COMMENT ON COLUMN sys.openmetrics.value IS
+	'Value: counters grow until they are reset';
+GRANT SELECT ON sys.openmetrics TO PUBLIC;
+
+-- As https://prometheus.io/docs/specs/om/open_metrics_spec/ wants it: samples of a family stand together behind its type.
+CREATE FUNCTION sys.openmetrics_text() RETURNS text
+	LANGUAGE sql STABLE PARALLEL SAFE
+	RETURN (
+		SELECT string_agg(f.lines, '' ORDER BY f.family) || E'# EOF\n'
+		FROM (
+			SELECT
+				s.family,
+				format(E'# TYPE %s %s\n# HELP %s %s\n', s.family, min(s.type), s.family, min(s.help))
+				|| string_agg(s.line, '' ORDER BY s.place, s.line) AS lines
+			FROM (
+				SELECT
+					CASE o.type WHEN 'counter' THEN regexp_replace(o.metric, '_total$', '')
+						WHEN 'histogram' THEN regexp_replace(o.metric, '_(bucket|count|sum)$', '')
+						ELSE o.metric END AS family,
+					o.type, o.help,
+					CASE o.type WHEN 'histogram' THEN o.label_values[1]::float8 END AS place,
+					o.metric || coalesce('{' || (
+						SELECT string_agg(format('%s="%s"', l.name,
+							replace(replace(replace(l.value, '\', '\\'), '"', '\"'), E'\n', '\n')), ',' ORDER BY l.number)
+						FROM unnest(o.label_names, o.label_values) WITH ORDINALITY AS l (name, value, number)
+						) || '}', '') || ' ' || trim_scale(o.value) || E'\n' AS line
+				FROM sys.openmetrics AS o) AS s
+			GROUP BY s.family) AS f);
+COMMENT ON FUNCTION sys.openmetrics_text() IS
+	'What sys.openmetrics has as the text that a scraper reads (OpenMetrics 1.0)';
+
+CREATE VIEW sys.ps_check_lost_instrumentation WITH (security_invoker = true) AS
+SELECT s.variable_name, s.variable_value
+FROM performance_schema.status AS s
+WHERE s.variable_name LIKE '%\_lost' AND s.variable_value::numeric > 0
+ORDER BY s.variable_name;
+COMMENT ON VIEW sys.ps_check_lost_instrumentation IS
+	'What could not be recorded, for lack of room most often';
+COMMENT ON COLUMN sys.ps_check_lost_instrumentation.variable_name IS
+	'Loss counter, see performance_schema.status';
+COMMENT ON COLUMN sys.ps_check_lost_instrumentation.variable_value IS
+	'How often';
+GRANT SELECT ON sys.ps_check_lost_instrumentation TO PUBLIC;
+
+CREATE VIEW sys.version WITH (security_invoker = true) AS
+SELECT
+	e.extversion AS sys_version,
+	current_setting('server_version') AS server_version,
+	current_setting('server_version') AS mysql_version
+FROM pg_extension AS e
+WHERE e.extname = 'performance_schema';
+COMMENT ON VIEW sys.version IS
+	'Versions of the extension and of the server';
+COMMENT ON COLUMN sys.version.sys_version IS
+	'Of the extension performance_schema, which the schema sys is part of';
+COMMENT ON COLUMN sys.version.server_version IS
+	'Of PostgreSQL';
+COMMENT ON COLUMN sys.version.mysql_version IS
+	'The same: by this name in MySQL';
+GRANT SELECT ON sys.version TO PUBLIC;
+
+CREATE VIEW sys."x$schema_index_keys" WITH (security_invoker = true) AS
+SELECT
+	i.indrelid AS table_oid,
+	i.indexrelid AS index_oid,
+	n.nspname::text AS schema,
+	c.relname::text AS name,
+	a.amname::text AS access_method,
+	a.amname = 'btree' AS is_ordered,
+	i.indisunique AS is_unique,
+	NOT i.indnullsnotdistinct AS nulls_distinct,
+	NOT i.indisprimary AND NOT i.indisexclusion AND NOT i.indisreplident AND NOT c.relispartition
+		AND NOT EXISTS (SELECT FROM pg_constraint AS k WHERE k.conindid = i.indexrelid) AS may_go,
+	k.columns,
+	k.included,
+	k.keys,
+	regexp_replace(i.indpred::text, ':location -?\d+', '', 'g') AS predicate,
+	regexp_replace(i.indexprs::text, ':location -?\d+', '', 'g') AS expressions
+FROM pg_index AS i
+JOIN pg_class AS c ON c.oid = i.indexrelid
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+JOIN pg_am AS a ON a.oid = c.relam
+CROSS JOIN LATERAL (
+	SELECT
+		coalesce(array_agg(p.name ORDER BY p.number) FILTER (WHERE p.is_key), '{}'),
+		coalesce(array_agg(p.name ORDER BY p.number) FILTER (WHERE NOT p.is_key), '{}'),
+		coalesce(array_agg(concat_ws(' ', p.key, i.indclass[p.number - 1], i.indcollation[p.number - 1],
+			i.indoption[p.number - 1]) ORDER BY p.number) FILTER (WHERE p.is_key), '{}')
+	FROM (
+		SELECT g, coalesce(ta.attname, ia.attname)::text, i.indkey[g - 1], g <= i.indnkeyatts
+		FROM generate_series(1, i.indnatts) AS g
+		LEFT JOIN pg_attribute AS ta ON ta.attrelid = i.indrelid AND ta.attnum = i.indkey[g - 1]
+		LEFT JOIN pg_attribute AS ia ON ia.attrelid = i.indexrelid AND ia.attnum = g) AS p (number, name, key, is_key)
+) AS k (columns, included, keys)
+WHERE i.indisvalid AND i.indislive
+	AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_toast%';
+COMMENT ON VIEW sys."x$schema_index_keys" IS
+	'Keys of the indexes of users'' tables in this database';
+COMMENT ON COLUMN sys."x$schema_index_keys".table_oid IS
+	'Table';
+COMMENT ON COLUMN sys."x$schema_index_keys".index_oid IS
+	'Index';
+COMMENT ON COLUMN sys."x$schema_index_keys".schema IS
+	'Its schema';
+COMMENT ON COLUMN sys."x$schema_index_keys".name IS
+	'Its name';
+COMMENT ON COLUMN sys."x$schema_index_keys".access_method IS
+	'How it is built';
+COMMENT ON COLUMN sys."x$schema_index_keys".is_ordered IS
+	'Does it help where only its first columns are asked for?';
+COMMENT ON COLUMN sys."x$schema_index_keys".is_unique IS
+	'Is it unique?';
+COMMENT ON COLUMN sys."x$schema_index_keys".nulls_distinct IS
+	'May a unique one have NULL more than once?';
+COMMENT ON COLUMN sys."x$schema_index_keys".may_go IS
+	'Does nothing but its use as an index need it?';
+COMMENT ON COLUMN sys."x$schema_index_keys".columns IS
+	'Its key columns, and names of expressions';
+COMMENT ON COLUMN sys."x$schema_index_keys".included IS
+	'Columns that it only carries';
+COMMENT ON COLUMN sys."x$schema_index_keys".keys IS
+	'Key columns with operator class, collation and direction';
+COMMENT ON COLUMN sys."x$schema_index_keys".predicate IS
+	'Of which rows it is, as the server keeps it, without places; NULL = of all';
+COMMENT ON COLUMN sys."x$schema_index_keys".expressions IS
+	'What it has instead of columns; the same';
+GRANT SELECT ON sys."x$schema_index_keys" TO PUBLIC;
+
+CREATE VIEW sys.schema_redundant_indexes WITH (security_invoker = true) AS
+WITH k AS MATERIALIZED (
+	SELECT * FROM sys."x$schema_index_keys")
+SELECT
+	n.nspname::text AS table_schema,
+	t.relname::text AS table_name,
+	r.name AS redundant_index_name,
+	array_to_string(r.columns, ',') AS redundant_index_columns,
+	(NOT r.is_unique)::integer AS redundant_index_non_unique,
+	d.name AS dominant_index_name,
+	array_to_string(d.columns, ',') AS dominant_index_columns,
+	(NOT d.is_unique)::integer AS dominant_index_non_unique,
+	0 AS subpart_exists,
+	'DROP INDEX ' || quote_ident(r.schema) || '.' || quote_ident(r.name) AS sql_drop_index
+FROM k AS r
+JOIN k AS d ON d.table_oid = r.table_oid AND d.index_oid <> r.index_oid
+JOIN pg_class AS t ON t.oid = r.table_oid
+JOIN pg_namespace AS n ON n.oid = t.relnamespace
+WHERE r.may_go AND d.access_method = r.access_method AND d.keys[1:cardinality(r.keys)] = r.keys
+	AND d.predicate IS NOT DISTINCT FROM r.predicate
+	AND (r.expressions IS NULL OR d.expressions IS NOT DISTINCT FROM r.expressions)
+	AND r.included <@ (d.columns || d.included)
+	AND (cardinality(d.keys) = cardinality(r.keys) OR (d.is_ordered AND NOT r.is_unique))
+	AND (NOT r.is_unique OR (d.is_unique AND d.nulls_distinct = r.nulls_distinct))
+	AND (cardinality(d.keys) > cardinality(r.keys) OR cardinality(d.included) > cardinality(r.included)
+		OR (NOT d.may_go, d.is_unique, -d.index_oid::bigint) > (NOT r.may_go, r.is_unique, -r.index_oid::bigint))
+ORDER BY table_schema, table_name, redundant_index_name, dominant_index_name;
+COMMENT ON VIEW sys.schema_redundant_indexes IS
+	'Indexes of this database that another index of the same table makes redundant';
+COMMENT ON COLUMN sys.schema_redundant_indexes.table_schema IS
+	'Schema';
+COMMENT ON COLUMN sys.schema_redundant_indexes.table_name IS
+	'Table';
+COMMENT ON COLUMN sys.schema_redundant_indexes.redundant_index_name IS
+	'Index that can be dropped';
+COMMENT ON COLUMN sys.schema_redundant_indexes.redundant_index_columns IS
+	'Its columns';
+COMMENT ON COLUMN sys.schema_redundant_indexes.redundant_index_non_unique IS
+	'1 = it is not unique';
+COMMENT ON COLUMN sys.schema_redundant_indexes.dominant_index_name IS
+	'Index that does its work';
+COMMENT ON COLUMN sys.schema_redundant_indexes.dominant_index_columns IS
+	'Its columns';
+COMMENT ON COLUMN sys.schema_redundant_indexes.dominant_index_non_unique IS
+	'1 = it is not unique';
+COMMENT ON COLUMN sys.schema_redundant_indexes.subpart_exists IS
+	'Always 0: no index is of the first characters of a column';
+COMMENT ON COLUMN sys.schema_redundant_indexes.sql_drop_index IS
+	'Drops it';
+GRANT SELECT ON sys.schema_redundant_indexes TO PUBLIC;
+
+CREATE VIEW sys.schema_auto_increment_columns WITH (security_invoker = true) AS
+SELECT
+	n.nspname::text AS table_schema,
+	c.relname::text AS table_name,
+	a.attname::text AS column_name,
+	format_type(a.atttypid, NULL) AS data_type,
+	format_type(a.atttypid, a.atttypmod) AS column_type,
+	1 AS is_signed,
+	0 AS is_unsigned,
+	u.max_value,
+	u.next AS auto_increment,
+	round(u.next / u.max_value, 4) AS auto_increment_ratio
+FROM pg_depend AS d
+JOIN pg_class AS q ON q.oid = d.objid AND q.relkind = 'S'
+JOIN pg_namespace AS qn ON qn.oid = q.relnamespace
+JOIN pg_sequences AS s ON s.schemaname = qn.nspname AND s.sequencename = q.relname
+JOIN pg_class AS c ON c.oid = d.refobjid
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+JOIN pg_attribute AS a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+CROSS JOIN LATERAL (SELECT
+	least(s.max_value, CASE a.atttypid WHEN 'smallint'::regtype THEN 32767
+		WHEN 'integer'::regtype THEN 2147483647 ELSE s.max_value END)::numeric,
+	CASE WHEN has_sequence_privilege(q.oid, 'SELECT, USAGE')
+		THEN coalesce(s.last_value::numeric + s.increment_by, s.start_value) END) AS u (max_value, next)
+WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjsubid > 0
+	AND d.deptype IN ('a', 'i') AND s.increment_by > 0
+ORDER BY auto_increment_ratio DESC NULLS LAST, table_schema, table_name, column_name;
+COMMENT ON VIEW sys.schema_auto_increment_columns IS
+	'How much of its sequence each numbered column of this database has used, most first';
+COMMENT ON COLUMN sys.schema_auto_increment_columns.table_schema IS
+	'Schema';
+COMMENT ON COLUMN sys.schema_auto_increment_columns.table_name IS
+	'Table';
+COMMENT ON COLUMN sys.schema_auto_increment_columns.column_name IS
+	'Column';
+COMMENT ON COLUMN sys.schema_auto_increment_columns.data_type IS
+	'Type of the column';
+COMMENT ON COLUMN sys.schema_auto_increment_columns.column_type IS
+	'The same, with its modifier';
+COMMENT ON COLUMN sys.schema_auto_increment_columns.is_signed IS
+	'Always 1: all integers are signed';
+COMMENT ON COLUMN sys.schema_auto_increment_columns.is_unsigned IS
+	'Always 0';
+COMMENT ON COLUMN sys.schema_auto_increment_columns.max_value IS
+	'Largest number that both the column and its sequence can have';
+COMMENT ON COLUMN sys.schema_auto_increment_columns.auto_increment IS
+	'Next number; NULL if one may not read the sequence';
+COMMENT ON COLUMN sys.schema_auto_increment_columns.auto_increment_ratio IS
+	'Part of the numbers that is used: 1 = none is left';
+GRANT SELECT ON sys.schema_auto_increment_columns TO PUBLIC;
+
+-- What ps_setup_enable_... and ps_setup_disable_... do, which are its forms in MySQL; works on a hot
+-- standby, too. The number is that of changes. The caller needs the functions set_... .
+CREATE FUNCTION sys.ps_setup_switch(in_what text, in_which text, in_on boolean) RETURNS text
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+	AS $$
+DECLARE
+	wanted text := CASE WHEN in_on THEN 'YES' WHEN NOT in_on THEN 'NO' END;
+	pattern text := '%' || in_which || '%';
+	changes bigint := 0;
+	thread bigint;
+BEGIN
+	IF in_which IS NULL AND in_what <> 'background thread' OR wanted IS NULL THEN
+		RAISE 'which % to switch must not be null', in_what USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	CASE in_what
+		WHEN 'instrument' THEN
+			SELECT count(*) INTO changes FROM performance_schema.setup_instruments AS i
+			WHERE i.name LIKE pattern AND (i.enabled <> wanted OR i.timed <> wanted);
+			IF changes > 0 THEN
+				PERFORM performance_schema.set_instruments(pattern, wanted, wanted);
+			END IF;
+		WHEN 'consumer' THEN
+			SELECT count(*) INTO changes FROM performance_schema.setup_consumers AS c
+			WHERE c.name LIKE pattern AND c.enabled <> wanted;
+			IF changes > 0 THEN
+				PERFORM performance_schema.set_consumers(pattern, wanted);
+			END IF;
+		WHEN 'thread', 'background thread' THEN
+			FOR thread IN
+				SELECT t.thread_id FROM performance_schema.threads AS t
+				WHERE t.instrumented <> wanted AND CASE in_what WHEN 'thread'
+					THEN t.processlist_id = in_which::bigint ELSE t.type = 'BACKGROUND' END
+			LOOP
+				BEGIN
+					PERFORM performance_schema.set_thread(thread, wanted);
+					changes := changes + 1;
+				EXCEPTION WHEN no_data_found THEN  -- it has gone meanwhile
+				END;
+			END LOOP;
+		ELSE
+			RAISE 'there is no "%" to switch', in_what USING ERRCODE = 'invalid_parameter_value';
+	END CASE;
+	RETURN format('%s %s %s%s', CASE WHEN in_on THEN 'Enabled' ELSE 'Disabled' END, changes, in_what,
+		CASE WHEN changes <> 1 THEN 's' ELSE '' END);
+END $$;
+COMMENT ON FUNCTION sys.ps_setup_switch(text, text, boolean) IS
+	'Switches instruments, consumers or threads and says how many: of ps_setup_enable_..., _disable_...; not in MySQL';
+
+CREATE PROCEDURE sys.ps_setup_enable_background_threads(INOUT summary text DEFAULT NULL)
+	LANGUAGE sql
+	BEGIN ATOMIC
+		SELECT sys.ps_setup_switch('background thread', NULL, true);
+	END;
+COMMENT ON PROCEDURE sys.ps_setup_enable_background_threads(text) IS
+	'Enable the processes that are there and serve no client';
+
+CREATE PROCEDURE sys.ps_setup_disable_background_threads(INOUT summary text DEFAULT NULL)
+	LANGUAGE sql
+	BEGIN ATOMIC
+		SELECT sys.ps_setup_switch('background thread', NULL, false);
+	END;
+COMMENT ON PROCEDURE sys.ps_setup_disable_background_threads(text) IS
+	'Disable the processes that are there and serve no client';
+
+CREATE PROCEDURE sys.ps_setup_enable_consumer(consumer text, INOUT summary text DEFAULT NULL)
+	LANGUAGE sql
+	BEGIN ATOMIC
+		SELECT sys.ps_setup_switch('consumer', consumer, true);
+	END;
+COMMENT ON PROCEDURE sys.ps_setup_enable_consumer(text, text) IS
+	'Enable the consumers whose name contains this; % and _ as in LIKE';
+
+CREATE PROCEDURE sys.ps_setup_disable_consumer(consumer text, INOUT summary text DEFAULT NULL)
+	LANGUAGE sql
+	BEGIN ATOMIC
+		SELECT sys.ps_setup_switch('consumer', consumer, false);
+	END;
+COMMENT ON PROCEDURE sys.ps_setup_disable_consumer(text, text) IS
+	'Disable the consumers whose name contains this; % and _ as in LIKE';
+
+CREATE PROCEDURE sys.ps_setup_enable_instrument(in_pattern text, INOUT summary text DEFAULT NULL)
+	LANGUAGE sql
+	BEGIN ATOMIC
+		SELECT sys.ps_setup_switch('instrument', in_pattern, true);
+	END;
+COMMENT ON PROCEDURE sys.ps_setup_enable_instrument(text, text) IS
+	'Enable the instruments whose name contains this, with their times; % and _ as in LIKE';
+
+CREATE PROCEDURE sys.ps_setup_disable_instrument(in_pattern text, INOUT summary text DEFAULT NULL)
+	LANGUAGE sql
+	BEGIN ATOMIC
+		SELECT sys.ps_setup_switch('instrument', in_pattern, false);
+	END;
+COMMENT ON PROCEDURE sys.ps_setup_disable_instrument(text, text) IS
+	'Disable the instruments whose name contains this, with their times; % and _ as in LIKE';
+
+CREATE PROCEDURE sys.ps_setup_enable_thread(in_connection_id bigint, INOUT summary text DEFAULT NULL)
+	LANGUAGE sql
+	BEGIN ATOMIC
+		SELECT sys.ps_setup_switch('thread', in_connection_id::text, true);
+	END;
+COMMENT ON PROCEDURE sys.ps_setup_enable_thread(bigint, text) IS
+	'Enable the session with this process id';
+
+CREATE PROCEDURE sys.ps_setup_disable_thread(in_connection_id bigint, INOUT summary text DEFAULT NULL)
+	LANGUAGE sql
+	BEGIN ATOMIC
+		SELECT sys.ps_setup_switch('thread', in_connection_id::text, false);
+	END;
+COMMENT ON PROCEDURE sys.ps_setup_disable_thread(bigint, text) IS
+	'Disable the session with this process id';
+
+-- MySQL has a result set for each kind.
+CREATE FUNCTION sys.ps_setup_show_enabled(
+	in_show_instruments boolean DEFAULT false, in_show_threads boolean DEFAULT false)
+	RETURNS TABLE (kind text, name text, timed text)
+	LANGUAGE sql STABLE
+	BEGIN ATOMIC
+		SELECT u.kind, u.name, u.timed
+		FROM (
+			SELECT 1, 'user', a.user_name || '@' || a.host, NULL
+			FROM performance_schema.setup_actors AS a
+			WHERE a.enabled = 'YES'
+			UNION ALL
+			SELECT 2, 'object', o.object_type || ' ' || o.object_schema || '.' || o.object_name, o.timed
+			FROM performance_schema.setup_objects AS o
+			WHERE o.enabled = 'YES'
+			UNION ALL
+			SELECT 3, 'consumer', c.name, NULL
+			FROM performance_schema.setup_consumers AS c
+			WHERE c.enabled = 'YES'
+			UNION ALL
+			SELECT 4, lower(t.type) || ' thread',
+				concat_ws(' ', t.processlist_user || '@' || t.processlist_host, t.name, t.thread_os_id), NULL
+			FROM performance_schema.threads AS t
+			WHERE in_show_threads AND t.instrumented = 'YES'
+			UNION ALL
+			SELECT 5, 'instrument', i.name, i.timed
+			FROM performance_schema.setup_instruments AS i
+			WHERE in_show_instruments AND i.enabled = 'YES') AS u (number, kind, name, timed)
+		ORDER BY u.number, u.kind, u.name;
+	END;
+COMMENT ON FUNCTION sys.ps_setup_show_enabled(boolean, boolean) IS
+	'Users, objects, consumers, on demand threads and instruments that are enabled';
+
+-- MySQL has a result set for each kind.
+CREATE FUNCTION sys.ps_setup_show_disabled(
+	in_show_instruments boolean DEFAULT false, in_show_threads boolean DEFAULT false)
+	RETURNS TABLE (kind text, name text, timed text)
+	LANGUAGE sql STABLE
+	BEGIN ATOMIC
+		SELECT u.kind, u.name, u.timed
+		FROM (
+			SELECT 1, 'user', a.user_name || '@' || a.host, NULL
+			FROM performance_schema.setup_actors AS a
+			WHERE a.enabled = 'NO'
+			UNION ALL
+			SELECT 2, 'object', o.object_type || ' ' || o.object_schema || '.' || o.object_name, o.timed
+			FROM performance_schema.setup_objects AS o
+			WHERE o.enabled = 'NO'
+			UNION ALL
+			SELECT 3, 'consumer', c.name, NULL
+			FROM performance_schema.setup_consumers AS c
+			WHERE c.enabled = 'NO'
+			UNION ALL
+			SELECT 4, lower(t.type) || ' thread',
+				concat_ws(' ', t.processlist_user || '@' || t.processlist_host, t.name, t.thread_os_id), NULL
+			FROM performance_schema.threads AS t
+			WHERE in_show_threads AND t.instrumented = 'NO'
+			UNION ALL
+			SELECT 5, 'instrument', i.name, i.timed
+			FROM performance_schema.setup_instruments AS i
+			WHERE in_show_instruments AND i.enabled = 'NO') AS u (number, kind, name, timed)
+		ORDER BY u.number, u.kind, u.name;
+	END;
+COMMENT ON FUNCTION sys.ps_setup_show_disabled(boolean, boolean) IS
+	'Users, objects, consumers, on demand threads and instruments that are disabled';
+
+CREATE FUNCTION sys.ps_setup_show_enabled_consumers() RETURNS TABLE (enabled_consumers text)
+	LANGUAGE sql STABLE
+	BEGIN ATOMIC
+		SELECT c.name
+		FROM performance_schema.setup_consumers AS c
+		WHERE c.enabled = 'YES'
+		ORDER BY c.name;
+	END;
+COMMENT ON FUNCTION sys.ps_setup_show_enabled_consumers() IS
+	'The consumers that are enabled';
+
+CREATE FUNCTION sys.ps_setup_show_disabled_consumers() RETURNS TABLE (disabled_consumers text)
+	LANGUAGE sql STABLE
+	BEGIN ATOMIC
+		SELECT c.name
+		FROM performance_schema.setup_consumers AS c
+		WHERE c.enabled = 'NO'
+		ORDER BY c.name;
+	END;
+COMMENT ON FUNCTION sys.ps_setup_show_disabled_consumers() IS
+	'The consumers that are disabled';
+
+CREATE FUNCTION sys.ps_setup_show_enabled_instruments() RETURNS TABLE (enabled_instruments text, timed text)
+	LANGUAGE sql STABLE
+	BEGIN ATOMIC
+		SELECT i.name, i.timed
+		FROM performance_schema.setup_instruments AS i
+		WHERE i.enabled = 'YES'
+		ORDER BY i.name;
+	END;
+COMMENT ON FUNCTION sys.ps_setup_show_enabled_instruments() IS
+	'The instruments that are enabled';
+
+CREATE FUNCTION sys.ps_setup_show_disabled_instruments() RETURNS TABLE (disabled_instruments text, timed text)
+	LANGUAGE sql STABLE
+	BEGIN ATOMIC
+		SELECT i.name, i.timed
+		FROM performance_schema.setup_instruments AS i
+		WHERE i.enabled = 'NO'
+		ORDER BY i.name;
+	END;
+COMMENT ON FUNCTION sys.ps_setup_show_disabled_instruments() IS
+	'The instruments that are disabled';
+
+CREATE FUNCTION sys.ps_setup_snapshot() RETURNS jsonb
+	LANGUAGE sql VOLATILE
+	RETURN jsonb_build_object(
+		'setup_actors', (SELECT coalesce(jsonb_agg(s), '[]') FROM (
+			SELECT a.host, a.user_name, a.enabled, a.history
+			FROM performance_schema.setup_actors AS a) AS s),
+		'setup_consumers', (SELECT coalesce(jsonb_agg(s), '[]') FROM (
+			SELECT c.name, c.enabled
+			FROM performance_schema.setup_consumers AS c) AS s),
+		'setup_instruments', (SELECT coalesce(jsonb_agg(s), '[]') FROM (
+			SELECT i.name, i.enabled, i.timed
+			FROM performance_schema.setup_instruments AS i) AS s),
+		'setup_objects', (SELECT coalesce(jsonb_agg(s), '[]') FROM (
+			SELECT o.object_type, o.object_schema, o.object_name, o.enabled, o.timed
+			FROM performance_schema.setup_objects AS o) AS s),
+		'setup_threads', (SELECT coalesce(jsonb_agg(s), '[]') FROM (
+			SELECT t.name, t.enabled, t.history
+			FROM performance_schema.setup_threads AS t) AS s),
+		'threads', (SELECT coalesce(jsonb_agg(s), '[]') FROM (
+			SELECT t.thread_id, t.instrumented, t.history
+			FROM performance_schema.threads AS t) AS s));
+COMMENT ON FUNCTION sys.ps_setup_snapshot() IS
+	'All switches and rules as they are now, for ps_setup_restore; not in MySQL';
+
+-- Without what the settings say. test_sys_procedures.py compares it with a server that has just started.
+CREATE FUNCTION sys.ps_setup_default() RETURNS jsonb
+	LANGUAGE sql STABLE
+	RETURN jsonb_build_object(
+		'setup_actors', '[{"host": "%", "user_name": "%", "enabled": "YES", "history": "YES"}]'::jsonb,
+		'setup_consumers', (SELECT coalesce(jsonb_agg(s), '[]') FROM (
+			SELECT c.name, CASE WHEN c.name ~ '^events_(.*_long$|.*_cpu$|waits_|stages_)'
+				THEN 'NO' ELSE 'YES' END AS enabled
+			FROM performance_schema.setup_consumers AS c) AS s),
+		'setup_instruments', (SELECT coalesce(jsonb_agg(s), '[]') FROM (
+			SELECT i.name, sys.ps_is_instrument_default_enabled(i.name) AS enabled,
+				CASE WHEN i.timed IS NOT NULL THEN sys.ps_is_instrument_default_timed(i.name) END AS timed
+			FROM performance_schema.setup_instruments AS i) AS s),
+		'setup_objects', (SELECT coalesce(jsonb_agg(s), '[]') FROM (
+			SELECT t.object_type, n.object_schema, '%' AS object_name, n.state AS enabled, n.state AS timed
+			FROM (VALUES ('FUNCTION'), ('PROCEDURE'), ('TABLE'), ('TRIGGER')) AS t (object_type)
+			CROSS JOIN (VALUES ('pg_catalog', 'NO'), ('information_schema', 'NO'),
+				('performance_schema', 'NO'), ('%', 'YES')) AS n (object_schema, state)) AS s),
+		'setup_threads', (SELECT coalesce(jsonb_agg(s), '[]') FROM (
+			SELECT t.name, 'YES' AS enabled, 'YES' AS history
+			FROM performance_schema.setup_threads AS t) AS s),
+		'threads', (SELECT coalesce(jsonb_agg(s), '[]') FROM (
+			SELECT t.thread_id, 'YES' AS instrumented, 'YES' AS history
+			FROM performance_schema.threads AS t) AS s));
+COMMENT ON FUNCTION sys.ps_setup_default() IS
+	'All switches and rules as they are at first, for ps_setup_restore; not in MySQL';
+
+-- Only what is in it, and differs, is switched: for the rest no privilege is needed. Works on a hot
+-- standby, too.
+CREATE PROCEDURE sys.ps_setup_restore(in_setup jsonb)
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+	AS $$
+DECLARE
+	thread record;
+BEGIN
+	IF jsonb_typeof(in_setup) IS DISTINCT FROM 'object' THEN
+		RAISE 'these are no switches: %', in_setup USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	IF in_setup ? 'setup_consumers' THEN
+		PERFORM performance_schema.set_consumers(regexp_replace(s.name, '([\\%_?])', '\\\1', 'g'), s.enabled)
+		FROM jsonb_to_recordset(in_setup->'setup_consumers') AS s (name text, enabled text)
+		JOIN performance_schema.setup_consumers AS n ON n.name = s.name
+		WHERE n.enabled <> s.enabled;
+	END IF;
+	IF in_setup ? 'setup_instruments' THEN
+		PERFORM performance_schema.set_instruments(
+			regexp_replace(s.name, '([\\%_?])', '\\\1', 'g'), s.enabled, s.timed)
+		FROM jsonb_to_recordset(in_setup->'setup_instruments') AS s (name text, enabled text, timed text)
+		JOIN performance_schema.setup_instruments AS n ON n.name = s.name
+		WHERE n.enabled <> s.enabled OR n.timed <> s.timed;
+	END IF;
+	IF in_setup ? 'setup_threads' THEN
+		PERFORM performance_schema.set_thread_classes(
+			regexp_replace(s.name, '([\\%_?])', '\\\1', 'g'), s.enabled, s.history)
+		FROM jsonb_to_recordset(in_setup->'setup_threads') AS s (name text, enabled text, history text)
+		JOIN performance_schema.setup_threads AS n ON n.name = s.name
+		WHERE n.enabled <> s.enabled OR n.history <> s.history;
+	END IF;
+	IF in_setup ? 'setup_actors' THEN
+		PERFORM performance_schema.drop_actor(n.user_name, n.host)
+		FROM performance_schema.setup_actors AS n
+		WHERE NOT EXISTS (
+			SELECT FROM jsonb_to_recordset(in_setup->'setup_actors') AS s (host text, user_name text)
+			WHERE s.host = n.host AND s.user_name = n.user_name);
+		PERFORM performance_schema.set_actor(s.user_name, s.host, s.enabled, s.history)
+		FROM jsonb_to_recordset(in_setup->'setup_actors')
+			AS s (host text, user_name text, enabled text, history text);
+	END IF;
+	IF in_setup ? 'setup_objects' THEN
+		PERFORM performance_schema.drop_object(n.object_type, n.object_schema, n.object_name)
+		FROM performance_schema.setup_objects AS n
+		WHERE NOT EXISTS (
+			SELECT FROM jsonb_to_recordset(in_setup->'setup_objects')
+				AS s (object_type text, object_schema text, object_name text)
+			WHERE (s.object_type, s.object_schema, s.object_name)
+				= (n.object_type, n.object_schema, n.object_name));
+		PERFORM performance_schema.set_object(
+			s.object_type, s.object_schema, s.object_name, s.enabled, s.timed)
+		FROM jsonb_to_recordset(in_setup->'setup_objects')
+			AS s (object_type text, object_schema text, object_name text, enabled text, timed text);
+	END IF;
+	FOR thread IN
+		SELECT s.thread_id, s.instrumented, s.history
+		FROM jsonb_to_recordset(in_setup->'threads')
+			AS s (thread_id bigint, instrumented text, history text)
+		JOIN performance_schema.threads AS n ON n.thread_id = s.thread_id
+		WHERE n.instrumented <> s.instrumented OR n.history <> s.history
+	LOOP
+		BEGIN
+			PERFORM performance_schema.set_thread(thread.thread_id, thread.instrumented, thread.history);
+		EXCEPTION WHEN no_data_found THEN  -- it has gone meanwhile
+		END;
+	END LOOP;
+END $$;
+COMMENT ON PROCEDURE sys.ps_setup_restore(jsonb) IS
+	'Switches and rules as ps_setup_snapshot has found them; not in MySQL';
+
+-- What a procedure that watches does first: it does not want to watch itself, and puts back at its end,
+-- with ps_setup_restore, what it switches. Who may not switch threads is watched. (Only simple
+-- expressions: these are no statements.)
+CREATE FUNCTION sys.ps_setup_begin(in_all boolean) RETURNS jsonb
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+	AS $$
+DECLARE
+	saved jsonb := CASE WHEN in_all THEN sys.ps_setup_snapshot() ELSE '{}' END;
+	own bigint := performance_schema.ps_current_thread_id();
+	nothing text;
+BEGIN
+	IF sys.ps_is_thread_instrumented(pg_backend_pid()) = 'YES'
+		AND has_function_privilege('performance_schema.set_thread(bigint, text, text)', 'EXECUTE')
+	THEN
+		IF NOT in_all THEN
+			saved := jsonb_build_object('threads', jsonb_build_array(
+				jsonb_build_object('thread_id', own, 'instrumented', 'YES')));
+		END IF;
+		nothing := performance_schema.set_thread(own, 'NO'::text);
+	END IF;
+	RETURN saved;
+END $$;
+COMMENT ON FUNCTION sys.ps_setup_begin(boolean) IS
+	'Switches one''s own thread off; returns it, or all switches, for ps_setup_restore; not in MySQL';
+
+-- One session of a database at a time, as in MySQL: it holds a lock until it reloads, or ends. What it
+-- saves is its own setting sys.ps_setup_saved (MySQL: temporary tables), so a hot standby can, too.
+CREATE PROCEDURE sys.ps_setup_save(in_timeout integer DEFAULT 0)
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+	AS $$
+DECLARE
+	deadline timestamp with time zone := clock_timestamp() + make_interval(secs => coalesce(in_timeout, 0));
+BEGIN
+	IF current_setting('sys.ps_setup_saved', true) <> '' THEN
+		RAISE 'this session has saved the switches already'
+			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'CALL sys.ps_setup_reload_saved().';
+	END IF;
+	WHILE NOT pg_try_advisory_lock(hashtextextended('sys.ps_setup_save', 0)) LOOP
+		IF clock_timestamp() >= deadline THEN
+			RAISE 'another session has saved the switches' USING ERRCODE = 'lock_not_available';
+		END IF;
+		PERFORM pg_sleep(0.05);
+	END LOOP;
+	PERFORM set_config('sys.ps_setup_saved', sys.ps_setup_snapshot()::text, false);
+END $$;
+COMMENT ON PROCEDURE sys.ps_setup_save(integer) IS
+	'Notes all switches and rules for ps_setup_reload_saved; waits some seconds for a session that did';
+
+CREATE PROCEDURE sys.ps_setup_reload_saved()
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+	AS $$
+DECLARE
+	saved text := nullif(current_setting('sys.ps_setup_saved', true), '');
+BEGIN
+	IF saved IS NULL THEN
+		RAISE 'this session has saved no switches'
+			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'CALL sys.ps_setup_save().';
+	END IF;
+	CALL sys.ps_setup_restore(saved::jsonb);
+	PERFORM set_config('sys.ps_setup_saved', '', false);
+	PERFORM pg_advisory_unlock(hashtextextended('sys.ps_setup_save', 0));
+END $$;
+COMMENT ON PROCEDURE sys.ps_setup_reload_saved() IS
+	'Switches and rules as ps_setup_save has found them';
+
+CREATE PROCEDURE sys.ps_setup_reset_to_default(in_verbose boolean DEFAULT false)
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+	AS $$
+DECLARE
+	setup jsonb := sys.ps_setup_default();
+	part text;
+BEGIN
+	IF in_verbose THEN
+		FOR part IN SELECT k.name FROM jsonb_object_keys(setup) AS k (name) ORDER BY k.name LOOP
+			RAISE NOTICE 'Resetting: %', part;
+		END LOOP;
+	END IF;
+	CALL sys.ps_setup_restore(setup);
+END $$;
+COMMENT ON PROCEDURE sys.ps_setup_reset_to_default(boolean) IS
+	'All switches and rules as they are at first, without what the settings say';
+
+CREATE PROCEDURE sys.ps_truncate_all_tables(
+	in_verbose boolean DEFAULT false, INOUT summary text DEFAULT NULL)
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+	AS $$
+DECLARE
+	done integer := 0;
+	target text;
+BEGIN
+	FOR target IN
+		SELECT c.relname FROM pg_class AS c
+		WHERE c.relnamespace = 'performance_schema'::regnamespace AND c.relkind = 'f'
+			AND c.relname ~ 'summary|history|histogram'
+		ORDER BY c.relname
+	LOOP
+		IF in_verbose THEN
+			RAISE NOTICE 'Truncating: performance_schema.%', target;
+		END IF;
+		PERFORM performance_schema.reset(target);
+		done := done + 1;
+	END LOOP;
+	summary := format('Truncated %s tables', done);
+END $$;
+COMMENT ON PROCEDURE sys.ps_truncate_all_tables(boolean, text) IS
+	'Empties all summaries, histograms and histories';
+
+CREATE PROCEDURE sys.create_synonym_db(
+	in_db_name text, in_synonym text, INOUT summary text DEFAULT NULL)
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+	AS $$
+DECLARE
+	made integer := 0;
+	relation text;
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_namespace AS n WHERE n.nspname = in_db_name) OR in_db_name IS NULL THEN
+		RAISE 'schema "%" does not exist', in_db_name USING ERRCODE = 'invalid_schema_name';
+	ELSIF in_synonym IS NULL THEN
+		RAISE 'the name of the new schema must not be null' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	EXECUTE format('CREATE SCHEMA %I', in_synonym);
+	FOR relation IN
+		SELECT c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+		WHERE n.nspname = in_db_name AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+		ORDER BY c.relname
+	LOOP
+		EXECUTE format('CREATE VIEW %I.%I WITH (security_invoker = true) AS SELECT * FROM %I.%I',
+			in_synonym, relation, in_db_name, relation);
+		made := made + 1;
+	END LOOP;
+	summary := format('Created %s view%s in the "%s" schema', made, CASE WHEN made <> 1 THEN 's' ELSE '' END,
+		in_synonym);
+END $$;
+COMMENT ON PROCEDURE sys.create_synonym_db(text, text, text) IS
+	'A new schema with a view of each table and view of another: a shorter name for it';
+
+-- As in MySQL, but for a bucket of more than 240: one # is as many then that it is no longer than 80.
+CREATE FUNCTION sys.ps_statement_avg_latency_histogram() RETURNS TABLE (histogram text)
+	LANGUAGE sql STABLE
+	BEGIN ATOMIC
+		WITH digests AS MATERIALIZED (
+			SELECT d.avg_timer_wait AS latency
+			FROM performance_schema.events_statements_summary_by_digest AS d
+		), range AS (
+			SELECT count(*) AS total, coalesce(min(d.latency), 0) AS low,
+				greatest(ceil((max(d.latency) - min(d.latency) + 1) / 16), 1) AS size
+			FROM digests AS d
+		), counted AS (
+			SELECT b.bucket, r.low + b.bucket * r.size AS low, r.size, (
+				SELECT count(*) FROM digests AS d
+				WHERE d.latency >= r.low + b.bucket * r.size AND d.latency < r.low + (b.bucket + 1) * r.size) AS count
+			FROM range AS r CROSS JOIN generate_series(0, 15) AS b (bucket)
+		), units AS (
+			SELECT greatest(3, ceil(max(c.count) / 80.0))::integer AS many FROM counted AS c
+		), labels AS (
+			SELECT c.bucket, c.count,
+				'(' || sys.format_time(c.low) || ' - ' || sys.format_time(c.low + c.size) || ')' AS label
+			FROM counted AS c
+		)
+		SELECT f.line
+		FROM (
+			SELECT v.number, v.line
+			FROM units AS u
+			CROSS JOIN LATERAL (VALUES (-3, '  . = 1 unit'), (-2, '  * = 2 units'),
+				(-1, '  # = ' || u.many || ' units')) AS v (number, line)
+			UNION ALL
+			SELECT l.bucket, rpad(l.label, max(length(l.label)) OVER ()) || ' '
+				|| lpad(l.count::text, max(length(l.count::text)) OVER ()) || ' | '
+				|| CASE WHEN l.count < 40 THEN repeat('.', l.count::integer)
+					WHEN l.count < 80 THEN repeat('*', l.count::integer / 2)
+					ELSE repeat('#', l.count::integer / u.many) END
+			FROM labels AS l CROSS JOIN units AS u
+			UNION ALL
+			SELECT 16, format('  Total Statements: %s; Buckets: 16; Bucket Size: %s', r.total, sys.format_time(r.size))
+			FROM range AS r) AS f (number, line)
+		ORDER BY f.number;
+	END;
+COMMENT ON FUNCTION sys.ps_statement_avg_latency_histogram() IS
+	'How many digests have which mean time, drawn with characters';
+
+-- MySQL ends with EXPLAIN of the longest execution. Here its text is shown: planning what others have
+-- written evaluates their functions, with the caller's rights.
+CREATE FUNCTION sys.ps_trace_statement_digest(
+	in_digest text, in_runtime double precision DEFAULT 60, in_interval double precision DEFAULT 1,
+	in_start_fresh boolean DEFAULT false, in_auto_enable boolean DEFAULT false)
+	RETURNS TABLE (section text, name text, value text)
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+	AS $$
+DECLARE
+	deadline timestamp with time zone := clock_timestamp() + make_interval(secs => in_runtime);
+	saved jsonb := '{}';
+	before jsonb;
+	seen int8multirange := '{}';
+	execution record;
+	executions bigint := 0;
+	exec_time numeric := 0;
+	lock_time numeric := 0;
+	errors bigint := 0;
+	rows_sent bigint := 0;
+	rows_affected bigint := 0;
+	rows_examined bigint := 0;
+	tmp_tables bigint := 0;
+	full_scans bigint := 0;
+	longest jsonb;
+	longest_waits jsonb;
+	ended boolean;
+BEGIN
+	IF in_digest IS NULL OR in_runtime IS NULL OR in_runtime < 0 OR in_interval IS NULL OR in_interval <= 0
+	THEN
+		RAISE 'a digest, and a run time and an interval in seconds are needed'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	IF in_start_fresh THEN
+		SELECT coalesce(range_agg(int8range(s.statement_id, s.statement_id, '[]')), '{}') INTO seen
+		FROM (
+			SELECT * FROM performance_schema.events_statements_history
+			UNION ALL
+			SELECT * FROM performance_schema.events_statements_history_long) AS s
+		WHERE s.digest = in_digest;
+	END IF;
+	BEGIN
+		saved := sys.ps_setup_begin(in_auto_enable);
+		IF in_auto_enable THEN
+			PERFORM performance_schema.set_consumers('%', 'YES');
+			PERFORM performance_schema.set_instruments('%', 'YES', 'YES');
+		END IF;
+		SELECT coalesce(jsonb_object_agg(w.event_name, to_jsonb(w)), '{}') INTO before
+		FROM (
+			SELECT s.event_name, sum(s.count_star) AS count_star, sum(s.sum_timer_wait) AS sum_timer_wait
+			FROM performance_schema.events_waits_summary_by_digest AS s
+			WHERE s.digest = in_digest
+			GROUP BY s.event_name) AS w;
+		LOOP
+			ended := clock_timestamp() >= deadline;
+			FOR execution IN
+				SELECT DISTINCT ON (s.statement_id) s.*
+				FROM (
+					SELECT * FROM performance_schema.events_statements_history
+					UNION ALL
+					SELECT * FROM performance_schema.events_statements_history_long) AS s
+				WHERE s.digest = in_digest AND NOT seen @> s.statement_id
+				ORDER BY s.statement_id
+			LOOP
+				seen := seen + int8multirange(int8range(execution.statement_id, execution.statement_id, '[]'));
+				executions := executions + 1;
+				exec_time := exec_time + coalesce(execution.timer_wait, 0);
+				lock_time := lock_time + execution.lock_time;
+				errors := errors + execution.errors;
+				rows_sent := rows_sent + execution.rows_sent;
+				rows_affected := rows_affected + execution.rows_affected;
+				rows_examined := rows_examined + execution.rows_examined;
+				tmp_tables := tmp_tables + execution.created_tmp_tables;
+				full_scans := full_scans + execution.select_scan;
+				CONTINUE WHEN coalesce(execution.timer_wait, 0) <= (longest->>'timer_wait')::numeric;
+				longest := to_jsonb(execution);
+				SELECT jsonb_object_agg(w.event_name, w.shown) INTO longest_waits
+				FROM (
+					SELECT e.event_name, count(*) || ', ' || sys.format_time(sum(e.timer_wait)) AS shown
+					FROM sys.ps_thread_events(execution.thread_id) AS e
+					WHERE e.event_type = 'WAIT' AND e.event_id > execution.event_id
+						AND e.event_id <= execution.end_event_id
+					GROUP BY e.event_name) AS w;
+			END LOOP;
+			EXIT WHEN ended;
+			PERFORM pg_sleep(greatest(least(in_interval,
+				extract(epoch FROM deadline - clock_timestamp())::float8), 0));
+		END LOOP;
+		RETURN QUERY VALUES
+			('summary', 'executions', executions::text),
+			('summary', 'exec_time', sys.format_time(exec_time)),
+			('summary', 'lock_time', sys.format_time(lock_time)),
+			('summary', 'errors', errors::text),
+			('summary', 'rows_sent', rows_sent::text),
+			('summary', 'rows_affected', rows_affected::text),
+			('summary', 'rows_examined', rows_examined::text),
+			('summary', 'tmp_tables', tmp_tables::text),
+			('summary', 'full_scans', full_scans::text);
+		RETURN QUERY
+			SELECT 'waits', d.event_name, d.count_star || ', ' || sys.format_time(d.sum_timer_wait)
+			FROM (
+				SELECT s.event_name,
+					sum(s.count_star) - coalesce((before->s.event_name->>'count_star')::numeric, 0),
+					sum(s.sum_timer_wait) - coalesce((before->s.event_name->>'sum_timer_wait')::numeric, 0)
+				FROM performance_schema.events_waits_summary_by_digest AS s
+				WHERE s.digest = in_digest
+				GROUP BY s.event_name) AS d (event_name, count_star, sum_timer_wait)
+			WHERE d.count_star > 0
+			ORDER BY d.sum_timer_wait DESC;
+	EXCEPTION WHEN query_canceled OR assert_failure OR OTHERS THEN
+		CALL sys.ps_setup_restore(saved);
+		RAISE;
+	END;
+	CALL sys.ps_setup_restore(saved);
+	RETURN QUERY
+		SELECT 'longest', f.name, CASE WHEN f.name LIKE '%\_time'
+			THEN sys.format_time((longest->>f.source)::numeric) ELSE longest->>f.source END
+		FROM (VALUES (1, 'thread_id', 'thread_id'), (2, 'event_id', 'event_id'),
+			(3, 'exec_time', 'timer_wait'), (4, 'lock_time', 'lock_time'), (5, 'rows_sent', 'rows_sent'),
+			(6, 'rows_affected', 'rows_affected'), (7, 'rows_examined', 'rows_examined'),
+			(8, 'tmp_tables', 'created_tmp_tables'), (9, 'full_scan', 'select_scan'),
+			(10, 'sqlstate', 'returned_sqlstate'), (11, 'sql_text', 'sql_text')) AS f (number, name, source)
+		WHERE longest->>f.source IS NOT NULL
+		ORDER BY f.number;
+	RETURN QUERY
+		SELECT 'longest: waits', w.key, w.value
+		FROM jsonb_each_text(longest_waits) AS w
+		ORDER BY w.key;
+END $$;
+COMMENT ON FUNCTION sys.ps_trace_statement_digest(text, double precision, double precision, boolean, boolean) IS
+	'Looks for executions of a digest for some seconds: their sums, what they waited for, the longest of them';
+
+-- psql -AtXc "SELECT * FROM sys.ps_trace_thread(42)" | dot -Tsvg > trace.svg. Nothing is emptied: start_fresh
+-- leaves out what the histories have already. Which events were seen is a set of ranges, for they
+-- are numbered one after the other.
+CREATE FUNCTION sys.ps_trace_thread(
+	in_thread_id bigint, in_max_runtime double precision DEFAULT 60, in_interval double precision DEFAULT 1,
+	in_start_fresh boolean DEFAULT false, in_auto_setup boolean DEFAULT false,
+	in_debug boolean DEFAULT false)
+	RETURNS TABLE (dot text)
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+	AS $$
+DECLARE
+	deadline timestamp with time zone := clock_timestamp() + make_interval(secs => in_max_runtime);
+	saved jsonb := '{}';
+	seen int8multirange := '{}';
+	gone boolean;
+	event record;
+BEGIN
+	IF NOT EXISTS (SELECT FROM performance_schema.threads AS t WHERE t.thread_id = in_thread_id) THEN
+		RAISE 'there is no thread %', in_thread_id USING ERRCODE = 'invalid_parameter_value',
+			HINT = 'sys.ps_thread_id(pid) tells the thread of a session.';
+	ELSIF in_max_runtime IS NULL OR in_max_runtime < 0 OR in_interval IS NULL OR in_interval <= 0 THEN
+		RAISE 'the run time and the interval are seconds' USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	IF in_start_fresh THEN
+		SELECT coalesce(range_agg(int8range(e.event_id, e.event_id, '[]')), '{}') INTO seen
+		FROM sys.ps_thread_events(in_thread_id) AS e;
+	END IF;
+	RETURN QUERY VALUES ('digraph events { rankdir=LR; nodesep=0.10;'),
+		('// Stack created .....: ' || clock_timestamp()),
+		('// Server version ....: ' || current_setting('server_version')),
+		('// User ..............: ' || quote_ident(session_user)),
+		('// Thread ............: ' || in_thread_id),
+		('node [shape=box, style=filled, fontsize=10];');
+	BEGIN
+		saved := sys.ps_setup_begin(in_auto_setup);
+		IF in_auto_setup THEN
+			PERFORM performance_schema.set_consumers('%', 'YES');
+			PERFORM performance_schema.set_instruments('%', 'YES', 'YES');
+			PERFORM performance_schema.set_thread(in_thread_id, 'YES', 'YES');
+		END IF;
+		LOOP
+			gone := clock_timestamp() >= deadline OR NOT EXISTS (
+				SELECT FROM performance_schema.threads AS t WHERE t.thread_id = in_thread_id);
+			FOR event IN
+				SELECT e.event_id, e.nesting_event_id,
+					CASE WHEN e.returned_sqlstate IS NOT NULL THEN 'tomato' ELSE CASE e.event_type
+						WHEN 'TRANSACTION' THEN 'lightgrey' WHEN 'STATEMENT' THEN 'lightblue'
+						ELSE 'lightyellow' END END AS colour,
+					concat_ws(E'\n', CASE e.event_type WHEN 'STATEMENT' THEN sys.format_statement(e.info) END,
+						e.event_name, CASE e.event_type WHEN 'STATEMENT' THEN NULL ELSE e.info END,
+						sys.format_time(e.timer_wait), e.returned_sqlstate,
+						CASE WHEN in_debug THEN format('event %s to %s, started at %s', e.event_id,
+							e.end_event_id, sys.format_time(e.timer_start)) END) AS label,
+					coalesce(e.info, e.event_name) AS tooltip
+				FROM sys.ps_thread_events(in_thread_id) AS e
+				WHERE NOT seen @> e.event_id
+				ORDER BY e.event_id
+			LOOP
+				seen := seen + int8multirange(int8range(event.event_id, event.event_id, '[]'));
+				dot := format('%s [fillcolor=%s, label="%s", tooltip="%s"];', event.event_id, event.colour,
+					replace(replace(replace(event.label, '\', '\\'), '"', '\"'), E'\n', '\n'),
+					replace(replace(replace(event.tooltip, '\', '\\'), '"', '\"'), E'\n', '\n'));
+				RETURN NEXT;
+				IF event.nesting_event_id > 0 THEN
+					dot := format('%s -> %s;', event.nesting_event_id, event.event_id);
+					RETURN NEXT;
+				END IF;
+			END LOOP;
+			EXIT WHEN gone;
+			PERFORM pg_sleep(greatest(least(in_interval,
+				extract(epoch FROM deadline - clock_timestamp())::float8), 0));
+		END LOOP;
+	EXCEPTION WHEN query_canceled OR assert_failure OR OTHERS THEN
+		CALL sys.ps_setup_restore(saved);
+		RAISE;
+	END;
+	CALL sys.ps_setup_restore(saved);
+	dot := '}';
+	RETURN NEXT;
+END $$;
+COMMENT ON FUNCTION sys.ps_trace_thread(bigint, double precision, double precision, boolean, boolean, boolean) IS
+	'Looks at a thread for some seconds and draws what it does: a graph for Graphviz''s dot, line by line';
+
+-- As in MySQL: the views' own queries over another table, a snapshot of
+-- events_statements_summary_by_digest or the difference of two. They are in temporary tables of the
+-- session (pg_temp.tmp_digests is the one that snapshot makes), or in tables that create_table makes.
+CREATE FUNCTION sys.statement_performance_analyzer(
+	in_action text, in_table text DEFAULT NULL, in_views text DEFAULT NULL)
+	RETURNS TABLE (view_name text, line bigint, query text, db text, digest text, figures json)
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+	AS $$
+DECLARE
+	digests CONSTANT text := 'performance_schema.events_statements_summary_by_digest';
+	snapshot CONSTANT text := 'pg_temp.tmp_digests';
+	action text := lower(in_action);
+	parts text[];
+	given text;
+	wanted text[] := regexp_split_to_array(lower(in_views), '\s*,\s*');
+	custom text := sys.sys_get_config('statement_performance_analyzer.view', NULL);
+	most bigint := sys.sys_get_config('statement_performance_analyzer.limit', '100')::bigint;
+	saved jsonb := '{}';
+	analysis text;
+	source text;
+	report record;
+BEGIN
+	IF lower(in_table) = 'now()' THEN
+		given := digests;
+	ELSIF in_table IS NOT NULL THEN
+		parts := parse_ident(in_table);
+		given := CASE cardinality(parts) WHEN 1 THEN format('pg_temp.%I', parts[1])
+			WHEN 2 THEN format('%I.%I', parts[1], parts[2]) END;
+		IF given IS NULL THEN
+			RAISE 'no name of a table: "%"', in_table USING ERRCODE = 'invalid_parameter_value';
+		END IF;
+	END IF;
+	<<work>>
+	BEGIN
+		saved := sys.ps_setup_begin(false);
+		analysis := rtrim(pg_get_viewdef('sys."x$statement_analysis"'::regclass), ';');
+		IF action IN ('cleanup', 'snapshot') AND to_regclass(snapshot) IS NOT NULL THEN
+			DROP TABLE pg_temp.tmp_digests;
+		END IF;
+		IF action = 'cleanup' THEN
+			EXIT work;
+		ELSIF action = 'snapshot' THEN
+			EXECUTE format('CREATE TEMPORARY TABLE tmp_digests AS SELECT * FROM %s', coalesce(given, digests));
+			EXIT work;
+		ELSIF action IN ('create_table', 'create_tmp') THEN
+			IF cardinality(parts) IS DISTINCT FROM (CASE action WHEN 'create_tmp' THEN 1 ELSE 2 END) THEN
+				RAISE '% needs a name%', action, CASE action WHEN 'create_tmp' THEN '' ELSE ' with its schema' END
+					USING ERRCODE = 'invalid_parameter_value';
+			END IF;
+			EXECUTE format('CREATE %s TABLE %s AS SELECT * FROM %s WITH NO DATA',
+				CASE action WHEN 'create_tmp' THEN 'TEMPORARY' ELSE '' END, given, digests);
+			EXIT work;
+		ELSIF action NOT IN ('save', 'overall', 'delta') OR action IS NULL THEN
+			RAISE 'there is no action "%"', in_action USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'snapshot, overall, delta, create_tmp, create_table, save, cleanup';
+		END IF;
+		IF action <> 'overall' AND (in_table IS NULL OR given = digests) THEN
+			RAISE '% needs a table', action USING ERRCODE = 'invalid_parameter_value';
+		ELSIF to_regclass(snapshot) IS NULL AND (action = 'delta' OR given IS NULL) THEN
+			RAISE 'there is no snapshot' USING ERRCODE = 'object_not_in_prerequisite_state',
+				HINT = $h$SELECT * FROM sys.statement_performance_analyzer('snapshot').$h$;
+		END IF;
+		IF action = 'save' THEN
+			EXECUTE format('DELETE FROM %s', given);
+			EXECUTE format('INSERT INTO %s SELECT * FROM %s', given,
+				CASE WHEN to_regclass(snapshot) IS NULL THEN digests ELSE snapshot END);
+			EXIT work;
+		ELSIF action = 'overall' THEN
+			source := format('(SELECT * FROM %s)', coalesce(given, snapshot));
+		ELSE
+			-- What was counted since; of a row that was emptied meanwhile, all.
+			SELECT format('(SELECT %s FROM %s AS n LEFT JOIN %s AS o ON coalesce(o.schema_name, '''') = '
+				'coalesce(n.schema_name, '''') AND coalesce(o.queryid, 0) = coalesce(n.queryid, 0) AND '
+				'coalesce(o.digest, '''') = coalesce(n.digest, '''') AND o.first_seen = n.first_seen '
+				'WHERE n.count_star > coalesce(o.count_star, 0))',
+				string_agg(format(CASE
+					WHEN a.attname ~ '^(count_star$|sum_)' THEN 'n.%1$I - coalesce(o.%1$I, 0) AS %1$I'
+					WHEN a.attname = 'avg_timer_wait' THEN
+						'round((n.sum_timer_wait - coalesce(o.sum_timer_wait, 0)) '
+						'/ (n.count_star - coalesce(o.count_star, 0))) AS %1$I'
+					ELSE 'n.%1$I' END, a.attname), ', ' ORDER BY a.attnum),
+				snapshot, given)
+			INTO source
+			FROM pg_attribute AS a
+			WHERE a.attrelid = digests::regclass AND a.attnum > 0 AND NOT a.attisdropped;
+		END IF;
+		FOR report IN
+			SELECT v.name, pg_get_viewdef(v.relation) AS shown, pg_get_viewdef(r.relation) AS raw,
+				format('sys.%I', 'x$' || v.name) AS raw_name
+			FROM (
+				SELECT 1, 'statement_analysis', 'analysis'
+				UNION ALL
+				SELECT k.number + 1, 'statements_' || k.name, k.name
+				FROM unnest('{with_runtimes_in_95th_percentile,with_errors_or_warnings,with_full_table_scans,
+					with_sorting,with_temp_tables}'::text[]) WITH ORDINALITY AS k (name, number)) AS l (number, name, key)
+			CROSS JOIN LATERAL (SELECT l.name, format('sys.%I', l.name)::regclass) AS v (name, relation)
+			CROSS JOIN LATERAL (SELECT format('sys.%I', 'x$' || l.name)::regclass) AS r (relation)
+			WHERE in_views IS NULL OR l.key = ANY (wanted)
+			ORDER BY l.number
+		LOOP
+			view_name := report.name;
+			FOR line, query, db, digest, figures IN EXECUTE
+				'SELECT row_number() OVER (), j.line->>''query'', j.line->>''db'', j.line->>''digest'', ('
+				'SELECT json_object_agg(f.key, f.value) FROM json_each(j.line) AS f '
+				'WHERE f.key NOT IN (''query'', ''db'', ''digest'')) '
+				'FROM (SELECT row_to_json(s) FROM ('
+				|| replace(rtrim(report.shown, ';'), report.raw_name,
+					'(' || replace(replace(rtrim(report.raw, ';'), 'sys."x$statement_analysis"', '(' || analysis || ')'),
+						digests, source) || ')')
+				|| ') AS s LIMIT $1) AS j (line)' USING most
+			LOOP
+				RETURN NEXT;
+			END LOOP;
+		END LOOP;
+		IF custom IS NOT NULL AND (in_views IS NULL OR 'custom' = ANY (wanted)) THEN
+			IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = custom::regclass AND c.relkind = 'v') THEN
+				RAISE 'statement_performance_analyzer.view is no view: "%"', custom
+					USING ERRCODE = 'wrong_object_type';
+			END IF;
+			view_name := custom;
+			FOR line, figures IN EXECUTE
+				'SELECT row_number() OVER (), row_to_json(s) FROM (SELECT * FROM ('
+				|| replace(regexp_replace(rtrim(pg_get_viewdef(custom::regclass), ';'), digests || '(?! [a-z_"])',
+					digests || ' AS events_statements_summary_by_digest', 'g'), digests, source)
+				|| ') AS v LIMIT $1) AS s' USING most
+			LOOP
+				query := NULL;
+				db := NULL;
+				digest := NULL;
+				RETURN NEXT;
+			END LOOP;
+		END IF;
+	EXCEPTION WHEN query_canceled OR assert_failure OR OTHERS THEN
+		CALL sys.ps_setup_restore(saved);
+		RAISE;
+	END;
+	CALL sys.ps_setup_restore(saved);
+END $$;
+COMMENT ON FUNCTION sys.statement_performance_analyzer(text, text, text) IS
+	'Views of statements over a snapshot (action snapshot, then overall), or over what came since (save, delta)';
+
+-- For support, as in MySQL: what the server is, how it is set, and every view of sys, at the beginning and
+-- at the end, with what was counted meanwhile. Texts and other users' sessions as its caller sees them. It
+-- takes the place of the session's snapshot of statement_performance_analyzer.
+CREATE FUNCTION sys.diagnostics(
+	in_max_runtime double precision DEFAULT 60, in_interval double precision DEFAULT 30,
+	in_auto_config text DEFAULT 'current')
+	RETURNS TABLE (section text, line bigint, content json)
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+	AS $$
+DECLARE
+	deadline timestamp with time zone := clock_timestamp() + make_interval(secs => in_max_runtime);
+	counters CONSTANT text := $q$
+		SELECT 'wait ' || w.event_name, 'count_star', w.count_star::numeric
+		FROM performance_schema.events_waits_summary_global_by_event_name AS w
+		UNION ALL
+		SELECT 'wait ' || w.event_name, 'sum_timer_wait', w.sum_timer_wait
+		FROM performance_schema.events_waits_summary_global_by_event_name AS w
+		UNION ALL
+		SELECT s.event_name, 'count_star', s.count_star
+		FROM performance_schema.events_statements_summary_global_by_event_name AS s
+		UNION ALL
+		SELECT s.event_name, 'sum_timer_wait', s.sum_timer_wait
+		FROM performance_schema.events_statements_summary_global_by_event_name AS s
+		UNION ALL
+		SELECT 'status', s.variable_name, s.variable_value
+		FROM performance_schema.status AS s
+		UNION ALL
+		SELECT 'database ' || coalesce(d.datname, '(shared)'), f.key, f.value::numeric
+		FROM pg_stat_database AS d CROSS JOIN jsonb_each_text(to_jsonb(d)) AS f
+		WHERE jsonb_typeof(to_jsonb(d)->f.key) = 'number' AND f.key NOT IN ('datid', 'numbackends')$q$;
+	mode text := lower(in_auto_config);
+	raw boolean := sys.sys_get_config('diagnostics.include_raw', 'OFF') = 'ON';
+	catalogue boolean := sys.sys_get_config('diagnostics.allow_i_s_tables', 'OFF') = 'ON';
+	writes boolean := current_setting('transaction_read_only') = 'off'
+		AND has_database_privilege(current_database(), 'TEMPORARY');
+	saved jsonb := '{}';
+	before jsonb;
+	round integer := 0;
+	ended boolean;
+	part record;
+BEGIN
+	IF in_max_runtime IS NULL OR in_max_runtime < 0 OR in_interval IS NULL OR in_interval <= 0 THEN
+		RAISE 'the run time and the interval are seconds' USING ERRCODE = 'invalid_parameter_value';
+	ELSIF mode NOT IN ('current', 'medium', 'full') OR mode IS NULL THEN
+		RAISE 'there is no configuration "%"', in_auto_config USING ERRCODE = 'invalid_parameter_value',
+			HINT = 'current, medium or full';
+	END IF;
+	BEGIN
+		saved := sys.ps_setup_begin(mode <> 'current');
+		IF mode <> 'current' THEN
+			PERFORM performance_schema.set_consumers('%', 'YES');
+			IF mode = 'full' THEN
+				PERFORM performance_schema.set_instruments('%', 'YES', 'YES');
+			ELSE
+				PERFORM performance_schema.set_consumers('%\_history\_long', 'NO');
+				PERFORM performance_schema.set_instruments('wait/io/%', 'YES', 'YES');
+				PERFORM performance_schema.set_instruments('wait/lock/%', 'YES', 'YES');
+				PERFORM performance_schema.set_instruments('statement/%', 'YES', 'YES');
+			END IF;
+		END IF;
+		FOR part IN
+			SELECT * FROM (VALUES
+				('server', 'SELECT v.*, version(), current_database() AS database, session_user AS user_name, '
+					'clock_timestamp() AS report_made, pg_postmaster_start_time() AS started, '
+					'pg_is_in_recovery() AS in_recovery, s.* FROM sys.version AS v, '
+					'(SELECT count(*) AS sessions FROM performance_schema.threads AS t '
+					'WHERE t.processlist_id IS NOT NULL) AS s'),
+				-- What may hold a password is left out: a report goes elsewhere.
+				('settings', 'SELECT s.name, s.setting, s.unit, s.source FROM pg_settings AS s '
+					'WHERE s.source NOT IN (''default'', ''override'', ''client'') '
+					'AND s.name !~ ''conninfo|command'' AND s.category <> ''Customized Options'' ORDER BY s.name'),
+				('setup_actors', 'SELECT * FROM performance_schema.setup_actors'),
+				('setup_consumers', 'SELECT c.*, sys.ps_is_consumer_enabled(c.name) AS effective '
+					'FROM performance_schema.setup_consumers AS c'),
+				('setup_objects', 'SELECT * FROM performance_schema.setup_objects'),
+				('setup_instruments', 'SELECT regexp_replace(i.name, ''/[^/]*$'', '''') AS class, '
+					'count(*) AS instruments, count(*) FILTER (WHERE i.enabled = ''YES'') AS enabled, '
+					'count(*) FILTER (WHERE i.enabled = ''YES'' AND i.timed = ''YES'') AS timed '
+					'FROM performance_schema.setup_instruments AS i GROUP BY 1 ORDER BY 1'),
+				('threads', 'SELECT t.type, t.name, t.instrumented, t.history, count(*) '
+					'FROM performance_schema.threads AS t GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4')
+				) AS p (name, query)
+		LOOP
+			RETURN QUERY EXECUTE 'SELECT $1, row_number() OVER (), row_to_json(s) FROM (' || part.query || ') AS s'
+				USING part.name;
+		END LOOP;
+		IF writes THEN
+			PERFORM sys.statement_performance_analyzer('create_tmp', 'tmp_digests_at_start');
+			PERFORM sys.statement_performance_analyzer('snapshot');
+			PERFORM sys.statement_performance_analyzer('save', 'tmp_digests_at_start');
+		END IF;
+		LOOP
+			PERFORM pg_stat_clear_snapshot();
+			IF before IS NULL THEN
+				EXECUTE 'SELECT jsonb_agg(to_jsonb(c)) FROM (' || counters || ') AS c (name, counter, value)'
+				INTO before;
+			END IF;
+			ended := clock_timestamp() >= deadline;
+			round := round + 1;
+			IF round = 1 OR ended THEN
+				FOR part IN
+					SELECT v.viewname FROM pg_views AS v
+					WHERE v.schemaname = 'sys' AND (raw OR v.viewname !~ '^x\$')
+						AND (catalogue OR v.viewname !~ '^(x\$)?schema_(object|auto|redundant|unused|index_keys)')
+					ORDER BY v.viewname
+				LOOP
+					RETURN QUERY EXECUTE format('SELECT $1, row_number() OVER (), row_to_json(s) '
+						'FROM (SELECT * FROM sys.%I LIMIT 100) AS s', part.viewname)
+						USING part.viewname || CASE WHEN round = 1 THEN ' at start' ELSE ' at end' END;
+				END LOOP;
+			END IF;
+			RETURN QUERY
+				SELECT 'activity ' || round, row_number() OVER (), row_to_json(s)
+				FROM (
+					SELECT t.thread_id, t.processlist_id, t.processlist_user, t.processlist_db,
+						t.processlist_state, t.processlist_time, a.wait_event_type, a.wait_event,
+						sys.format_statement(t.processlist_info) AS statement
+					FROM performance_schema.threads AS t
+					LEFT JOIN pg_stat_activity AS a ON a.pid = t.processlist_id
+					WHERE t.processlist_info IS NOT NULL AND t.processlist_id <> pg_backend_pid()
+					ORDER BY t.processlist_time DESC) AS s;
+			EXIT WHEN ended;
+			PERFORM pg_sleep(greatest(least(in_interval,
+				extract(epoch FROM deadline - clock_timestamp())::float8), 0));
+		END LOOP;
+		RETURN QUERY EXECUTE
+			'SELECT ''counters'', row_number() OVER (), row_to_json(s) FROM ('
+			'SELECT n.name, n.counter, n.value - coalesce(o.value, 0) AS change, n.value AS now '
+			'FROM (' || counters || ') AS n (name, counter, value) '
+			'LEFT JOIN jsonb_to_recordset($1) AS o (name text, counter text, value numeric) '
+			'ON o.name = n.name AND o.counter = n.counter '
+			'WHERE n.value <> coalesce(o.value, 0) ORDER BY n.name, n.counter) AS s' USING before;
+		IF writes THEN
+			PERFORM sys.statement_performance_analyzer('snapshot');
+			RETURN QUERY
+				SELECT d.view_name || ' meanwhile', d.line,
+					json_build_object('query', d.query, 'db', d.db, 'digest', d.digest, 'figures', d.figures)
+				FROM sys.statement_performance_analyzer('delta', 'tmp_digests_at_start') AS d;
+			PERFORM sys.statement_performance_analyzer('cleanup');
+			DROP TABLE pg_temp.tmp_digests_at_start;
+		END IF;
+	EXCEPTION WHEN query_canceled OR assert_failure OR OTHERS THEN
+		CALL sys.ps_setup_restore(saved);
+		RAISE;
+	END;
+	CALL sys.ps_setup_restore(saved);
+END $$;
+COMMENT ON FUNCTION sys.diagnostics(double precision, double precision, text) IS
+	'A report for support, as lines of JSON: server, settings, switches, views of sys, what was counted meanwhile';
 

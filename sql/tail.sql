@@ -133,6 +133,34 @@ COMMENT ON FUNCTION performance_schema.reset_all() IS
 	'Resets all statistics and events, not the rules; returns the number of tables';
 REVOKE EXECUTE ON FUNCTION performance_schema.reset_all() FROM PUBLIC;
 
+CREATE FUNCTION performance_schema.monitor_enable(counter text)
+	RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_monitor_enable';
+COMMENT ON FUNCTION performance_schema.monitor_enable(text) IS
+	'Enables counters of engine_metrics: a name, a pattern with %, module_ and a subsystem, or all; returns their number';
+REVOKE EXECUTE ON FUNCTION performance_schema.monitor_enable(text) FROM PUBLIC;
+
+CREATE FUNCTION performance_schema.monitor_disable(counter text)
+	RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_monitor_disable';
+COMMENT ON FUNCTION performance_schema.monitor_disable(text) IS
+	'Disables counters of engine_metrics, which keep what they have; returns their number';
+REVOKE EXECUTE ON FUNCTION performance_schema.monitor_disable(text) FROM PUBLIC;
+
+CREATE FUNCTION performance_schema.monitor_reset(counter text)
+	RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_monitor_reset';
+COMMENT ON FUNCTION performance_schema.monitor_reset(text) IS
+	'Begins the columns ..._reset of counters of engine_metrics anew; returns their number';
+REVOKE EXECUTE ON FUNCTION performance_schema.monitor_reset(text) FROM PUBLIC;
+
+CREATE FUNCTION performance_schema.monitor_reset_all(counter text)
+	RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE
+	AS 'MODULE_PATHNAME', 'performance_schema_monitor_reset_all';
+COMMENT ON FUNCTION performance_schema.monitor_reset_all(text) IS
+	'Begins counters of engine_metrics anew; returns their number';
+REVOKE EXECUTE ON FUNCTION performance_schema.monitor_reset_all(text) FROM PUBLIC;
+
 -- As the functions of these names in MySQL.
 CREATE FUNCTION performance_schema.ps_current_thread_id()
 	RETURNS bigint LANGUAGE C STABLE PARALLEL RESTRICTED

@@ -85,15 +85,24 @@ def build_extension(pg_config: Path, source: Path, build: str) -> None:
         command.append(f"DISABLE={classes.replace(',', ' ')}")
     elif kind == "frame_pointers":
         command.append("COPT=-fno-omit-frame-pointer")
-    elif kind != "normal":
-        raise BenchError(f"no build {build!r}: normal, frame_pointers, or disable:CLASS,...")
+    elif kind not in ("normal", "prototype"):
+        raise BenchError(
+            f"no build {build!r}: normal, frame_pointers, prototype, or disable:CLASS,..."
+        )
     for name in ("make", "gcc"):
         if not shutil.which(name):
             raise BenchError(f"{name} is not installed (Debian: apt-get install {name})")
     env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "PG"))}
+    run([*command, "install"], source, env)
+    if kind == "prototype":
+        run([str(ROOT / "bench" / "budget" / "build.sh"), str(pg_config), "install"], source, env)
+
+
+def run(command: list[str], folder: Path, env: dict[str, str]) -> None:
+    """A step of a build."""
     done = subprocess.run(
-        [*command, "install"], cwd=source, env=env, capture_output=True, text=True,
-        stdin=subprocess.DEVNULL, timeout=BUILD_LIMIT_S, check=False,
+        command, cwd=folder, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        timeout=BUILD_LIMIT_S, check=False,
     )  # fmt: skip
     if done.returncode != 0:
         raise BenchError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[:3000]}")

@@ -23,7 +23,8 @@ class BenchError(RuntimeError):
 class ServerSpec:
     """One server, as a plan names it. Variants with equal specs share one running server.
 
-    kind: postgresql, mariadb, mysql56. build: normal, frame_pointers, or disable:statement,wait,...
+    kind: postgresql, mariadb, mysql56. build: normal, frame_pointers, prototype (bench/budget, too), or
+    disable:statement,wait,...
     pg_config: "" for the project's own server, "debian15", or a path.
     """
 

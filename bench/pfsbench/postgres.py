@@ -27,6 +27,7 @@ QUIET: dict[str, Any] = {
     "bgwriter_lru_maxpages": 0, "shared_buffers": "512MB", "log_checkpoints": False,
 }  # fmt: skip
 LIBRARY = "performance_schema"
+PROTOTYPE = "budget"
 SWITCHES = """
 CREATE SCHEMA bench;
 -- Few steps from any state to that at the start: what most instruments are, then kinds that are
@@ -100,7 +101,7 @@ def check(spec: ServerSpec) -> None:
     """BenchError when the server or a library it preloads is not installed."""
     library_folder = original(spec.pg_config).parent.parent / "lib"
     for name in spec.preload:
-        if name != LIBRARY and not (library_folder / f"{name}.so").exists():
+        if name not in (LIBRARY, PROTOTYPE) and not (library_folder / f"{name}.so").exists():
             package = f"postgresql-15-{name.replace('_', '-')}"
             raise BenchError(f"{name} is not installed in {library_folder} (Debian: {package})")
 

@@ -1,38 +1,25 @@
--- File I/O per file, by total time, for people.
-CREATE VIEW sys.io_global_by_file_by_latency WITH (security_invoker = true) AS
+--@ view File I/O per file, by total time
+--@ order s.total_latency DESC
+--@ file Path from the data directory
+--@ total Operations
+--@ total_latency [time] Total time
+--@ count_read Reads
+--@ read_latency [time] Time of reads
+--@ count_write Writes
+--@ write_latency [time] Time of writes
+--@ count_misc Other operations: open, close, sync, stat
+--@ misc_latency [time] Time of other operations
+--@ relation_name Table or index that the file holds, of this database; not in MySQL
 SELECT
-	s.file,
-	s.total,
-	sys.format_time(s.total_latency) AS total_latency,
-	s.count_read,
-	sys.format_time(s.read_latency) AS read_latency,
-	s.count_write,
-	sys.format_time(s.write_latency) AS write_latency,
-	s.count_misc,
-	sys.format_time(s.misc_latency) AS misc_latency,
-	s.relation_name
-FROM sys."x$io_global_by_file_by_latency" AS s
-ORDER BY s.total_latency DESC;
-COMMENT ON VIEW sys.io_global_by_file_by_latency IS
-	'File I/O per file, by total time, with units';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.file IS
-	'Path from the data directory';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.total IS
-	'Operations';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.count_read IS
-	'Reads';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.read_latency IS
-	'Time of reads';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.count_write IS
-	'Writes';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.write_latency IS
-	'Time of writes';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.count_misc IS
-	'Other operations: open, close, sync, stat';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.misc_latency IS
-	'Time of other operations';
-COMMENT ON COLUMN sys.io_global_by_file_by_latency.relation_name IS
-	'Table or index that the file holds, of this database; not in MySQL';
-GRANT SELECT ON sys.io_global_by_file_by_latency TO PUBLIC;
+	f.file_name AS file,
+	f.count_star AS total,
+	f.sum_timer_wait AS total_latency,
+	f.count_read,
+	f.sum_timer_read AS read_latency,
+	f.count_write,
+	f.sum_timer_write AS write_latency,
+	f.count_misc,
+	f.sum_timer_misc AS misc_latency,
+	f.relation_name
+FROM performance_schema.file_summary_by_instance AS f
+ORDER BY total_latency DESC

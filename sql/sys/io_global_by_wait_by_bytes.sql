@@ -1,47 +1,32 @@
--- File I/O per event name, by bytes, for people.
-CREATE VIEW sys.io_global_by_wait_by_bytes WITH (security_invoker = true) AS
+--@ view File I/O per event name, by bytes
+--@ order s.total_requested DESC
+--@ event_name Event, without wait/io/file/
+--@ total Operations
+--@ total_latency [time] Total time
+--@ min_latency [time] Shortest operation
+--@ avg_latency [time] Mean operation
+--@ max_latency [time] Longest operation
+--@ count_read Reads
+--@ total_read [bytes] Bytes read
+--@ avg_read [bytes] Bytes of one read
+--@ count_write Writes
+--@ total_written [bytes] Bytes written
+--@ avg_written [bytes] Bytes of one write
+--@ total_requested [bytes] Bytes read and written
 SELECT
-	s.event_name,
-	s.total,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.min_latency) AS min_latency,
-	sys.format_time(s.avg_latency) AS avg_latency,
-	sys.format_time(s.max_latency) AS max_latency,
-	s.count_read,
-	sys.format_bytes(s.total_read) AS total_read,
-	sys.format_bytes(s.avg_read) AS avg_read,
-	s.count_write,
-	sys.format_bytes(s.total_written) AS total_written,
-	sys.format_bytes(s.avg_written) AS avg_written,
-	sys.format_bytes(s.total_requested) AS total_requested
-FROM sys."x$io_global_by_wait_by_bytes" AS s
-ORDER BY s.total_requested DESC;
-COMMENT ON VIEW sys.io_global_by_wait_by_bytes IS
-	'File I/O per event name, by bytes, with units';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.event_name IS
-	'Event, without wait/io/file/';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total IS
-	'Operations';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.min_latency IS
-	'Shortest operation';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.avg_latency IS
-	'Mean operation';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.max_latency IS
-	'Longest operation';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.count_read IS
-	'Reads';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_read IS
-	'Bytes read';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.avg_read IS
-	'Bytes of one read';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.count_write IS
-	'Writes';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_written IS
-	'Bytes written';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.avg_written IS
-	'Bytes of one write';
-COMMENT ON COLUMN sys.io_global_by_wait_by_bytes.total_requested IS
-	'Bytes read and written';
-GRANT SELECT ON sys.io_global_by_wait_by_bytes TO PUBLIC;
+	replace(f.event_name, 'wait/io/file/', '') AS event_name,
+	f.count_star AS total,
+	f.sum_timer_wait AS total_latency,
+	f.min_timer_wait AS min_latency,
+	f.avg_timer_wait AS avg_latency,
+	f.max_timer_wait AS max_latency,
+	f.count_read,
+	f.sum_number_of_bytes_read AS total_read,
+	coalesce(round(f.sum_number_of_bytes_read::numeric / nullif(f.count_read, 0)), 0) AS avg_read,
+	f.count_write,
+	f.sum_number_of_bytes_write AS total_written,
+	coalesce(round(f.sum_number_of_bytes_write::numeric / nullif(f.count_write, 0)), 0) AS avg_written,
+	f.sum_number_of_bytes_read + f.sum_number_of_bytes_write AS total_requested
+FROM performance_schema.file_summary_by_event_name AS f
+WHERE f.event_name LIKE 'wait/io/file/%' AND f.count_star > 0
+ORDER BY total_requested DESC

@@ -1,50 +1,34 @@
--- File I/O per event name, by total time, for people.
-CREATE VIEW sys.io_global_by_wait_by_latency WITH (security_invoker = true) AS
+--@ view File I/O per event name, by total time
+--@ order s.total_latency DESC
+--@ event_name Event, without wait/io/file/
+--@ total Operations
+--@ total_latency [time] Total time
+--@ avg_latency [time] Mean operation
+--@ max_latency [time] Longest operation
+--@ read_latency [time] Time of reads
+--@ write_latency [time] Time of writes
+--@ misc_latency [time] Time of other operations
+--@ count_read Reads
+--@ total_read [bytes] Bytes read
+--@ avg_read [bytes] Bytes of one read
+--@ count_write Writes
+--@ total_written [bytes] Bytes written
+--@ avg_written [bytes] Bytes of one write
 SELECT
-	s.event_name,
-	s.total,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.avg_latency) AS avg_latency,
-	sys.format_time(s.max_latency) AS max_latency,
-	sys.format_time(s.read_latency) AS read_latency,
-	sys.format_time(s.write_latency) AS write_latency,
-	sys.format_time(s.misc_latency) AS misc_latency,
-	s.count_read,
-	sys.format_bytes(s.total_read) AS total_read,
-	sys.format_bytes(s.avg_read) AS avg_read,
-	s.count_write,
-	sys.format_bytes(s.total_written) AS total_written,
-	sys.format_bytes(s.avg_written) AS avg_written
-FROM sys."x$io_global_by_wait_by_latency" AS s
-ORDER BY s.total_latency DESC;
-COMMENT ON VIEW sys.io_global_by_wait_by_latency IS
-	'File I/O per event name, by total time, with units';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.event_name IS
-	'Event, without wait/io/file/';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total IS
-	'Operations';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.avg_latency IS
-	'Mean operation';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.max_latency IS
-	'Longest operation';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.read_latency IS
-	'Time of reads';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.write_latency IS
-	'Time of writes';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.misc_latency IS
-	'Time of other operations';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.count_read IS
-	'Reads';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total_read IS
-	'Bytes read';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.avg_read IS
-	'Bytes of one read';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.count_write IS
-	'Writes';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.total_written IS
-	'Bytes written';
-COMMENT ON COLUMN sys.io_global_by_wait_by_latency.avg_written IS
-	'Bytes of one write';
-GRANT SELECT ON sys.io_global_by_wait_by_latency TO PUBLIC;
+	replace(f.event_name, 'wait/io/file/', '') AS event_name,
+	f.count_star AS total,
+	f.sum_timer_wait AS total_latency,
+	f.avg_timer_wait AS avg_latency,
+	f.max_timer_wait AS max_latency,
+	f.sum_timer_read AS read_latency,
+	f.sum_timer_write AS write_latency,
+	f.sum_timer_misc AS misc_latency,
+	f.count_read,
+	f.sum_number_of_bytes_read AS total_read,
+	coalesce(round(f.sum_number_of_bytes_read::numeric / nullif(f.count_read, 0)), 0) AS avg_read,
+	f.count_write,
+	f.sum_number_of_bytes_write AS total_written,
+	coalesce(round(f.sum_number_of_bytes_write::numeric / nullif(f.count_write, 0)), 0) AS avg_written
+FROM performance_schema.file_summary_by_event_name AS f
+WHERE f.event_name LIKE 'wait/io/file/%' AND f.count_star > 0
+ORDER BY total_latency DESC

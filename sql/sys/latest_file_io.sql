@@ -1,22 +1,20 @@
--- The newest file I/O, in the order of time, for people.
-CREATE VIEW sys.latest_file_io WITH (security_invoker = true) AS
+-- Needs the consumer events_waits_history_long.
+--@ view The newest file I/O, in the order of time
+--@ thread User, client host and process id; what another process does and its thread
+--@ file Path from the data directory
+--@ latency [time] Time
+--@ operation What was done
+--@ requested [bytes] Bytes
 SELECT
-	s.thread,
-	s.file,
-	sys.format_time(s.latency) AS latency,
-	s.operation,
-	sys.format_bytes(s.requested) AS requested
-FROM sys."x$latest_file_io" AS s;
-COMMENT ON VIEW sys.latest_file_io IS
-	'The newest file I/O, in the order of time, with units';
-COMMENT ON COLUMN sys.latest_file_io.thread IS
-	'User, client host and process id; what another process does and its thread';
-COMMENT ON COLUMN sys.latest_file_io.file IS
-	'Path from the data directory';
-COMMENT ON COLUMN sys.latest_file_io.latency IS
-	'Time';
-COMMENT ON COLUMN sys.latest_file_io.operation IS
-	'What was done';
-COMMENT ON COLUMN sys.latest_file_io.requested IS
-	'Bytes';
-GRANT SELECT ON sys.latest_file_io TO PUBLIC;
+	CASE WHEN t.processlist_id IS NULL
+		THEN concat(coalesce(split_part(t.name, '/', 3), 'ended'), ':', e.thread_id)
+		ELSE concat(t.processlist_user, '@', t.processlist_host, ':', t.processlist_id)
+	END AS thread,
+	e.object_name AS file,
+	e.timer_wait AS latency,
+	e.operation,
+	e.number_of_bytes AS requested
+FROM performance_schema.events_waits_history_long AS e
+LEFT JOIN performance_schema.threads AS t ON t.thread_id = e.thread_id
+WHERE e.event_name LIKE 'wait/io/file/%' AND e.object_name IS NOT NULL
+ORDER BY e.timer_start

@@ -1,43 +1,33 @@
--- Rows per index of this database, by time of reading, for people.
-CREATE VIEW sys.schema_index_statistics WITH (security_invoker = true) AS
+-- Rows per index of this database, by time of reading. Which index found how many rows is the
+-- server's count, which knows bitmap scans too; the time is ours and does not.
+--@ view Rows per index of this database, by total time
+--@ table_schema Schema
+--@ table_name Table
+--@ index_name Index
+--@ rows_selected Rows it has found, in scans of any kind, since the statistics of the server were reset
+--@ select_latency [time] Time of its index scans; without bitmap scans; NULL = none recorded
+--@ rows_inserted Always 0: changes count for the table
+--@ insert_latency [time] Always 0: changes count for the table
+--@ rows_updated Always 0: changes count for the table
+--@ update_latency [time] Always 0: changes count for the table
+--@ rows_deleted Always 0: changes count for the table
+--@ delete_latency [time] Always 0: changes count for the table
+--@ database_name Its database; not in MySQL
 SELECT
-	s.table_schema,
-	s.table_name,
-	s.index_name,
-	s.rows_selected,
-	sys.format_time(s.select_latency) AS select_latency,
-	s.rows_inserted,
-	sys.format_time(s.insert_latency) AS insert_latency,
-	s.rows_updated,
-	sys.format_time(s.update_latency) AS update_latency,
-	s.rows_deleted,
-	sys.format_time(s.delete_latency) AS delete_latency,
-	s.database_name
-FROM sys."x$schema_index_statistics" AS s;
-COMMENT ON VIEW sys.schema_index_statistics IS
-	'Rows per index of this database, by total time, with units';
-COMMENT ON COLUMN sys.schema_index_statistics.table_schema IS
-	'Schema';
-COMMENT ON COLUMN sys.schema_index_statistics.table_name IS
-	'Table';
-COMMENT ON COLUMN sys.schema_index_statistics.index_name IS
-	'Index';
-COMMENT ON COLUMN sys.schema_index_statistics.rows_selected IS
-	'Rows it has found, in scans of any kind, since the statistics of the server were reset';
-COMMENT ON COLUMN sys.schema_index_statistics.select_latency IS
-	'Time of its index scans; without bitmap scans; NULL = none recorded';
-COMMENT ON COLUMN sys.schema_index_statistics.rows_inserted IS
-	'Always 0: changes count for the table';
-COMMENT ON COLUMN sys.schema_index_statistics.insert_latency IS
-	'Always 0: changes count for the table';
-COMMENT ON COLUMN sys.schema_index_statistics.rows_updated IS
-	'Always 0: changes count for the table';
-COMMENT ON COLUMN sys.schema_index_statistics.update_latency IS
-	'Always 0: changes count for the table';
-COMMENT ON COLUMN sys.schema_index_statistics.rows_deleted IS
-	'Always 0: changes count for the table';
-COMMENT ON COLUMN sys.schema_index_statistics.delete_latency IS
-	'Always 0: changes count for the table';
-COMMENT ON COLUMN sys.schema_index_statistics.database_name IS
-	'Its database; not in MySQL';
-GRANT SELECT ON sys.schema_index_statistics TO PUBLIC;
+	s.schemaname::text AS table_schema,
+	s.relname::text AS table_name,
+	s.indexrelname::text AS index_name,
+	s.idx_tup_read AS rows_selected,
+	u.sum_timer_fetch AS select_latency,
+	0::bigint AS rows_inserted,
+	0::numeric(20) AS insert_latency,
+	0::bigint AS rows_updated,
+	0::numeric(20) AS update_latency,
+	0::bigint AS rows_deleted,
+	0::numeric(20) AS delete_latency,
+	current_database()::text AS database_name
+FROM pg_stat_user_indexes AS s
+LEFT JOIN performance_schema.table_io_waits_summary_by_index_usage AS u
+	ON u.index_oid = s.indexrelid::bigint AND u.database_oid = (
+		SELECT d.oid::bigint FROM pg_database AS d WHERE d.datname = current_database())
+ORDER BY u.sum_timer_fetch DESC NULLS LAST

@@ -1,68 +1,51 @@
--- Rows and file I/O per table, by total time, for people.
-CREATE VIEW sys.schema_table_statistics WITH (security_invoker = true) AS
+-- File I/O is known for tables of this database: it includes that of indexes and TOAST tables.
+--@ view Rows and file I/O per table, by total time
+--@ order s.total_latency DESC
+--@ table_schema Schema
+--@ table_name Table
+--@ total_latency [time] Time for all rows
+--@ rows_fetched Rows read
+--@ fetch_latency [time] Time in which rows were read
+--@ rows_inserted Rows inserted
+--@ insert_latency [time] Time in which rows were inserted
+--@ rows_updated Rows updated
+--@ update_latency [time] Time in which rows were updated
+--@ rows_deleted Rows deleted
+--@ delete_latency [time] Time in which rows were deleted
+--@ io_read_requests Reads of its files; NULL in other databases
+--@ io_read [bytes] Bytes read
+--@ io_read_latency [time] Time of reads
+--@ io_write_requests Writes
+--@ io_write [bytes] Bytes written
+--@ io_write_latency [time] Time of writes
+--@ io_misc_requests Other operations: open, close, sync, stat
+--@ io_misc_latency [time] Time of other operations
+--@ database_name Its database, NULL = shared by all; not in MySQL
 SELECT
-	s.table_schema,
-	s.table_name,
-	sys.format_time(s.total_latency) AS total_latency,
-	s.rows_fetched,
-	sys.format_time(s.fetch_latency) AS fetch_latency,
-	s.rows_inserted,
-	sys.format_time(s.insert_latency) AS insert_latency,
-	s.rows_updated,
-	sys.format_time(s.update_latency) AS update_latency,
-	s.rows_deleted,
-	sys.format_time(s.delete_latency) AS delete_latency,
-	s.io_read_requests,
-	sys.format_bytes(s.io_read) AS io_read,
-	sys.format_time(s.io_read_latency) AS io_read_latency,
-	s.io_write_requests,
-	sys.format_bytes(s.io_write) AS io_write,
-	sys.format_time(s.io_write_latency) AS io_write_latency,
-	s.io_misc_requests,
-	sys.format_time(s.io_misc_latency) AS io_misc_latency,
-	s.database_name
-FROM sys."x$schema_table_statistics" AS s
-ORDER BY s.total_latency DESC;
-COMMENT ON VIEW sys.schema_table_statistics IS
-	'Rows and file I/O per table, by total time, with units';
-COMMENT ON COLUMN sys.schema_table_statistics.table_schema IS
-	'Schema';
-COMMENT ON COLUMN sys.schema_table_statistics.table_name IS
-	'Table';
-COMMENT ON COLUMN sys.schema_table_statistics.total_latency IS
-	'Time for all rows';
-COMMENT ON COLUMN sys.schema_table_statistics.rows_fetched IS
-	'Rows read';
-COMMENT ON COLUMN sys.schema_table_statistics.fetch_latency IS
-	'Time in which rows were read';
-COMMENT ON COLUMN sys.schema_table_statistics.rows_inserted IS
-	'Rows inserted';
-COMMENT ON COLUMN sys.schema_table_statistics.insert_latency IS
-	'Time in which rows were inserted';
-COMMENT ON COLUMN sys.schema_table_statistics.rows_updated IS
-	'Rows updated';
-COMMENT ON COLUMN sys.schema_table_statistics.update_latency IS
-	'Time in which rows were updated';
-COMMENT ON COLUMN sys.schema_table_statistics.rows_deleted IS
-	'Rows deleted';
-COMMENT ON COLUMN sys.schema_table_statistics.delete_latency IS
-	'Time in which rows were deleted';
-COMMENT ON COLUMN sys.schema_table_statistics.io_read_requests IS
-	'Reads of its files; NULL in other databases';
-COMMENT ON COLUMN sys.schema_table_statistics.io_read IS
-	'Bytes read';
-COMMENT ON COLUMN sys.schema_table_statistics.io_read_latency IS
-	'Time of reads';
-COMMENT ON COLUMN sys.schema_table_statistics.io_write_requests IS
-	'Writes';
-COMMENT ON COLUMN sys.schema_table_statistics.io_write IS
-	'Bytes written';
-COMMENT ON COLUMN sys.schema_table_statistics.io_write_latency IS
-	'Time of writes';
-COMMENT ON COLUMN sys.schema_table_statistics.io_misc_requests IS
-	'Other operations: open, close, sync, stat';
-COMMENT ON COLUMN sys.schema_table_statistics.io_misc_latency IS
-	'Time of other operations';
-COMMENT ON COLUMN sys.schema_table_statistics.database_name IS
-	'Its database, NULL = shared by all; not in MySQL';
-GRANT SELECT ON sys.schema_table_statistics TO PUBLIC;
+	s.object_schema AS table_schema,
+	s.object_name AS table_name,
+	s.sum_timer_wait AS total_latency,
+	s.count_fetch AS rows_fetched,
+	s.sum_timer_fetch AS fetch_latency,
+	s.count_insert AS rows_inserted,
+	s.sum_timer_insert AS insert_latency,
+	s.count_update AS rows_updated,
+	s.sum_timer_update AS update_latency,
+	s.count_delete AS rows_deleted,
+	s.sum_timer_delete AS delete_latency,
+	f.count_read AS io_read_requests,
+	f.sum_number_of_bytes_read AS io_read,
+	f.sum_timer_read AS io_read_latency,
+	f.count_write AS io_write_requests,
+	f.sum_number_of_bytes_write AS io_write,
+	f.sum_timer_write AS io_write_latency,
+	f.count_misc AS io_misc_requests,
+	f.sum_timer_misc AS io_misc_latency,
+	CASE WHEN s.database_oid <> 0 THEN coalesce(d.datname, s.database_oid::text)
+	END AS database_name
+FROM performance_schema.table_io_waits_summary_by_table AS s
+LEFT JOIN pg_database AS d ON d.oid = s.database_oid::oid
+LEFT JOIN sys."x$ps_schema_table_statistics_io" AS f
+	ON f.table_schema = s.object_schema AND f.table_name = s.object_name
+	AND (s.database_oid = 0 OR d.datname = current_database())
+ORDER BY total_latency DESC

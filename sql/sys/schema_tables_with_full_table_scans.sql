@@ -1,23 +1,18 @@
--- Tables that sequential scans have read, most rows first, for people.
-CREATE VIEW sys.schema_tables_with_full_table_scans WITH (security_invoker = true) AS
+-- Tables of this database that sequential scans have read, most rows first. By the server's own
+-- counts, which tell these rows from those of bitmap scans; there is no time of them alone.
+--@ view Tables read by sequential scans, most rows first
+--@ order s.rows_full_scanned DESC
+--@ object_schema Schema
+--@ object_name Table
+--@ rows_full_scanned Rows read so since the statistics of the server were reset
+--@ latency [time] Always NULL: sequential scans have no time of their own
+--@ database_name Its database; not in MySQL
 SELECT
-	s.object_schema,
-	s.object_name,
-	s.rows_full_scanned,
-	sys.format_time(s.latency) AS latency,
-	s.database_name
-FROM sys."x$schema_tables_with_full_table_scans" AS s
-ORDER BY s.rows_full_scanned DESC;
-COMMENT ON VIEW sys.schema_tables_with_full_table_scans IS
-	'Tables read by sequential scans, most rows first';
-COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.object_schema IS
-	'Schema';
-COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.object_name IS
-	'Table';
-COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.rows_full_scanned IS
-	'Rows read so since the statistics of the server were reset';
-COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.latency IS
-	'Always NULL: sequential scans have no time of their own';
-COMMENT ON COLUMN sys.schema_tables_with_full_table_scans.database_name IS
-	'Its database; not in MySQL';
-GRANT SELECT ON sys.schema_tables_with_full_table_scans TO PUBLIC;
+	s.schemaname::text AS object_schema,
+	s.relname::text AS object_name,
+	s.seq_tup_read AS rows_full_scanned,
+	NULL::numeric(20) AS latency,
+	current_database()::text AS database_name
+FROM pg_stat_user_tables AS s
+WHERE s.seq_tup_read > 0
+ORDER BY rows_full_scanned DESC

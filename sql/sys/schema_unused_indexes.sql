@@ -2,7 +2,10 @@
 -- Without those that enforce something. The indexes of partitions go together: one alone cannot be
 -- dropped. It means something only after the server has done all it usually does since its statistics
 -- were reset, monthly reports included.
-CREATE VIEW sys.schema_unused_indexes WITH (security_invoker = true) AS
+--@ plain Indexes of this database that no scan has used since the statistics of the server were reset
+--@ object_schema Schema
+--@ object_name Table
+--@ index_name Index
 SELECT s.object_schema, s.object_name, s.index_name
 FROM (
 	SELECT
@@ -17,13 +20,4 @@ JOIN pg_index AS i ON i.indexrelid = s.indexrelid
 WHERE s.scans = 0
 	AND NOT i.indisunique AND NOT i.indisexclusion
 	AND current_setting('track_counts')::boolean
-ORDER BY s.object_schema, s.object_name, s.index_name;
-COMMENT ON VIEW sys.schema_unused_indexes IS
-	'Indexes of this database that no scan has used since the statistics of the server were reset';
-COMMENT ON COLUMN sys.schema_unused_indexes.object_schema IS
-	'Schema';
-COMMENT ON COLUMN sys.schema_unused_indexes.object_name IS
-	'Table';
-COMMENT ON COLUMN sys.schema_unused_indexes.index_name IS
-	'Index';
-GRANT SELECT ON sys.schema_unused_indexes TO PUBLIC;
+ORDER BY s.object_schema, s.object_name, s.index_name

@@ -1,92 +1,64 @@
--- Statements by total time, for people.
-CREATE VIEW sys.statement_analysis WITH (security_invoker = true) AS
+--@ view Statements by total time
+--@ order s.total_latency DESC
+--@ query [statement] Normalised statement
+--@ db Database
+--@ full_scan * if some execution read a table without an index
+--@ exec_count Executions
+--@ exec_secondary_count [raw] Always 0: no secondary engine
+--@ err_count Executions that failed
+--@ warn_count Warnings raised
+--@ total_latency [time] Total time
+--@ max_latency [time] Longest execution
+--@ avg_latency [time] Mean execution
+--@ lock_latency [time] Time spent waiting for locks
+--@ cpu_latency [time] Processor time; needs the consumer events_statements_cpu
+--@ rows_sent Rows returned
+--@ rows_sent_avg Rows returned by one execution
+--@ rows_examined Rows read from tables
+--@ rows_examined_avg Rows read from tables by one execution
+--@ rows_affected Rows changed
+--@ rows_affected_avg Rows changed by one execution
+--@ tmp_tables Intermediate results
+--@ tmp_disk_tables Intermediate results on disk
+--@ rows_sorted Rows sorted
+--@ sort_merge_passes Sorts that went to disk
+--@ max_controlled_memory [bytes] Always NULL: memory is not measured
+--@ max_total_memory [bytes] Always NULL: memory is not measured
+--@ digest SHA-256 of the normalised statement
+--@ first_seen When first seen
+--@ last_seen When last seen
+--@ p95_latency [time] 95 % of executions took less; not in MySQL
+--@ p99_latency [time] 99 % of executions took less; not in MySQL
 SELECT
-	sys.format_statement(s.query) AS query,
-	s.db,
-	s.full_scan,
-	s.exec_count,
-	s.err_count,
-	s.warn_count,
-	sys.format_time(s.total_latency) AS total_latency,
-	sys.format_time(s.max_latency) AS max_latency,
-	sys.format_time(s.avg_latency) AS avg_latency,
-	sys.format_time(s.lock_latency) AS lock_latency,
-	sys.format_time(s.cpu_latency) AS cpu_latency,
-	s.rows_sent,
-	s.rows_sent_avg,
-	s.rows_examined,
-	s.rows_examined_avg,
-	s.rows_affected,
-	s.rows_affected_avg,
-	s.tmp_tables,
-	s.tmp_disk_tables,
-	s.rows_sorted,
-	s.sort_merge_passes,
-	sys.format_bytes(s.max_controlled_memory) AS max_controlled_memory,
-	sys.format_bytes(s.max_total_memory) AS max_total_memory,
-	s.digest,
-	s.first_seen,
-	s.last_seen,
-	sys.format_time(s.p95_latency) AS p95_latency,
-	sys.format_time(s.p99_latency) AS p99_latency
-FROM sys."x$statement_analysis" AS s
-ORDER BY s.total_latency DESC;
-COMMENT ON VIEW sys.statement_analysis IS
-	'Statements by total time, with units';
-COMMENT ON COLUMN sys.statement_analysis.query IS
-	'Normalised statement';
-COMMENT ON COLUMN sys.statement_analysis.db IS
-	'Database';
-COMMENT ON COLUMN sys.statement_analysis.full_scan IS
-	'* if some execution read a table without an index';
-COMMENT ON COLUMN sys.statement_analysis.exec_count IS
-	'Executions';
-COMMENT ON COLUMN sys.statement_analysis.err_count IS
-	'Executions that failed';
-COMMENT ON COLUMN sys.statement_analysis.warn_count IS
-	'Warnings raised';
-COMMENT ON COLUMN sys.statement_analysis.total_latency IS
-	'Total time';
-COMMENT ON COLUMN sys.statement_analysis.max_latency IS
-	'Longest execution';
-COMMENT ON COLUMN sys.statement_analysis.avg_latency IS
-	'Mean execution';
-COMMENT ON COLUMN sys.statement_analysis.lock_latency IS
-	'Time spent waiting for locks';
-COMMENT ON COLUMN sys.statement_analysis.cpu_latency IS
-	'Processor time; needs the consumer events_statements_cpu';
-COMMENT ON COLUMN sys.statement_analysis.rows_sent IS
-	'Rows returned';
-COMMENT ON COLUMN sys.statement_analysis.rows_sent_avg IS
-	'Rows returned by one execution';
-COMMENT ON COLUMN sys.statement_analysis.rows_examined IS
-	'Rows read from tables';
-COMMENT ON COLUMN sys.statement_analysis.rows_examined_avg IS
-	'Rows read from tables by one execution';
-COMMENT ON COLUMN sys.statement_analysis.rows_affected IS
-	'Rows changed';
-COMMENT ON COLUMN sys.statement_analysis.rows_affected_avg IS
-	'Rows changed by one execution';
-COMMENT ON COLUMN sys.statement_analysis.tmp_tables IS
-	'Intermediate results';
-COMMENT ON COLUMN sys.statement_analysis.tmp_disk_tables IS
-	'Intermediate results on disk';
-COMMENT ON COLUMN sys.statement_analysis.rows_sorted IS
-	'Rows sorted';
-COMMENT ON COLUMN sys.statement_analysis.sort_merge_passes IS
-	'Sorts that went to disk';
-COMMENT ON COLUMN sys.statement_analysis.max_controlled_memory IS
-	'Always NULL: memory is not measured';
-COMMENT ON COLUMN sys.statement_analysis.max_total_memory IS
-	'Always NULL: memory is not measured';
-COMMENT ON COLUMN sys.statement_analysis.digest IS
-	'SHA-256 of the normalised statement';
-COMMENT ON COLUMN sys.statement_analysis.first_seen IS
-	'When first seen';
-COMMENT ON COLUMN sys.statement_analysis.last_seen IS
-	'When last seen';
-COMMENT ON COLUMN sys.statement_analysis.p95_latency IS
-	'95 % of executions took less; not in MySQL';
-COMMENT ON COLUMN sys.statement_analysis.p99_latency IS
-	'99 % of executions took less; not in MySQL';
-GRANT SELECT ON sys.statement_analysis TO PUBLIC;
+	d.digest_text AS query,
+	d.schema_name AS db,
+	CASE WHEN d.sum_no_good_index_used > 0 OR d.sum_no_index_used > 0 THEN '*' ELSE '' END
+		AS full_scan,
+	d.count_star AS exec_count,
+	0::bigint AS exec_secondary_count,
+	d.sum_errors AS err_count,
+	d.sum_warnings AS warn_count,
+	d.sum_timer_wait AS total_latency,
+	d.max_timer_wait AS max_latency,
+	d.avg_timer_wait AS avg_latency,
+	d.sum_lock_time AS lock_latency,
+	d.sum_cpu_time AS cpu_latency,
+	d.sum_rows_sent AS rows_sent,
+	coalesce(round(d.sum_rows_sent::numeric / nullif(d.count_star, 0)), 0) AS rows_sent_avg,
+	d.sum_rows_examined AS rows_examined,
+	coalesce(round(d.sum_rows_examined::numeric / nullif(d.count_star, 0)), 0) AS rows_examined_avg,
+	d.sum_rows_affected AS rows_affected,
+	coalesce(round(d.sum_rows_affected::numeric / nullif(d.count_star, 0)), 0) AS rows_affected_avg,
+	d.sum_created_tmp_tables AS tmp_tables,
+	d.sum_created_tmp_disk_tables AS tmp_disk_tables,
+	d.sum_sort_rows AS rows_sorted,
+	d.sum_sort_merge_passes AS sort_merge_passes,
+	NULL::bigint AS max_controlled_memory,
+	NULL::bigint AS max_total_memory,
+	d.digest AS digest,
+	d.first_seen AS first_seen,
+	d.last_seen AS last_seen,
+	d.quantile_95 AS p95_latency,
+	d.quantile_99 AS p99_latency
+FROM performance_schema.events_statements_summary_by_digest AS d
+ORDER BY d.sum_timer_wait DESC

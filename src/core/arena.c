@@ -5,8 +5,11 @@
 #include "core/arena.h"
 
 #include "core/digest.h"
+#include "core/error_log.h"
 #include "core/history.h"
+#include "core/host_cache.h"
 #include "core/journal.h"
+#include "core/metric.h"
 #include "core/names.h"
 #include "core/object.h"
 #include "core/registry.h"
@@ -15,6 +18,7 @@
 #include "core/thread.h"
 #include "core/timer.h"
 #include "core/wait.h"
+#include "core/wait_block.h"
 
 #ifdef PFS_ASSERTS
 void		(*pfs_inside_sequence) (PfsSeq *seq);
@@ -27,7 +31,7 @@ void		(*pfs_inside_gate) (void);
 #define POOL_OF_A_THREAD 14336	/* eleven thousand are used by pgbench, all consumers on; rarely all threads have more */
 #define POOL_OF_A_LEAN_THREAD 6144
 #define POOL_OF_A_DIGEST 768	/* text, sample, histogram, and what its statements waited for */
-#define POOL_OF_ALL (1024 * 1024)
+#define POOL_OF_ALL (288 * 1024)
 #define CELLS_OF_A_THREAD 24	/* of digests, while all threads have as many */
 #define WAITS_OF_A_DIGEST 4
 #define FEWEST_CELLS 256
@@ -75,9 +79,10 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->journal_texts = power_of_two(a->journal_text_share + (s->statement_stack + 3) * longest);
 	a->thread_transactions_offset = PFS_ALIGN_UP(PFS_ALIGN_UP(sizeof(PfsThread), 64) +
 												 PFS_SCOPES * a->aggregate_bytes, 64);
-	a->thread_waits_offset = PFS_ALIGN_UP(a->thread_transactions_offset + pfs_thread_transaction_slots(s) *
+	a->wait_blocks.thread_offset = PFS_ALIGN_UP(a->thread_transactions_offset + pfs_thread_transaction_slots(s) *
 										  sizeof(PfsTransactionRecord), PFS_CACHE_LINE);
-	a->thread_journal_offset = a->thread_waits_offset + pfs_thread_wait_slots(s) * sizeof(PfsWaitSlot);
+	a->thread_journal_offset = a->wait_blocks.thread_offset + PFS_WAIT_STACK * sizeof(PfsWaitSlot) +
+		PFS_ALIGN_UP(sizeof(PfsThreadBlocks) + pfs_thread_wait_blocks(s) * sizeof(uint32_t), PFS_CACHE_LINE);
 	a->lean_thread_bytes = a->thread_journal_offset;
 	a->thread_bytes = PFS_ALIGN_UP(a->thread_journal_offset + pfs_journal_bytes(a), 64);
 	a->text_block = power_of_two(pfs_max(4096u, longest));
@@ -91,6 +96,8 @@ lay_out(PfsArena *a, const PfsSizes *s)
 													 (s->threads - s->lean_threads));
 	a->share_limit[PFS_SHARE_DIGEST_WAITS] = pfs_max(FEWEST_WAITS, WAITS_OF_A_DIGEST * s->digests);
 	a->kept_name_units = s->users + s->hosts + MORE_NAMES;
+	a->wait_blocks.count = pfs_wait_blocks(s);
+	a->wait_blocks.place_count = pfs_wait_places(s);
 
 	a->instruments = place(&end, s->instruments * sizeof(PfsInstrument));
 	a->thread_classes = place(&end, s->thread_classes * sizeof(PfsThreadClass));
@@ -112,13 +119,18 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->transactions_long = place(&end, s->transactions_history_long *
 								 long_row(sizeof(PfsTransactionEvent)));
 	a->waits_long = place(&end, s->waits_history_long * sizeof(PfsLongWait));
+	a->wait_blocks.blocks = place(&end, (uint64_t) a->wait_blocks.count * sizeof(PfsWaitBlock));
+	a->wait_blocks.places = place(&end, a->wait_blocks.place_count * sizeof(uint32_t));
 	a->lock_waits_long = place(&end, s->lock_waits_history * sizeof(PfsLongLockWait));
+	a->error_log = place(&end, s->error_log * sizeof(PfsLogRow));
+	a->host_cache = place(&end, s->hosts * sizeof(PfsClientHost));
 	a->wait_map = place(&end, PFS_WAIT_CODES * sizeof(uint16_t));
 	a->files = place(&end, (uint64_t) s->files * sizeof(PfsObjectRow));
 	a->tables = place(&end, (uint64_t) s->tables * sizeof(PfsObjectRow));
 	a->file_heads = place(&end, a->file_head_count * sizeof(uint32_t));
 	a->table_heads = place(&end, a->table_head_count * sizeof(uint32_t));
 	a->table_names = place(&end, (uint64_t) s->tables * sizeof(PfsTableNames));
+	a->metrics = place(&end, s->metrics * sizeof(PfsMetric));
 	a->pool = place(&end, pfs_pool_size(s->pool_bytes));
 	a->bytes = PFS_ALIGN_UP(end, PFS_CACHE_LINE);
 }
@@ -172,6 +184,7 @@ pfs_arena_init(void *memory, const PfsSizes *sizes)
 	arena->digest_histogram_generation = 1;
 	arena->setup_changes = 1;	/* sessions remember 0 for "never" */
 	arena->sample_age_ticks = pfs_ns_to_ticks(UINT64_C(60000000000));
+	pfs_wait_blocks_init(arena);
 	(void) pfs_digest_reset(arena);
 	pfs_rules_default(arena);
 	pfs_consumers_default(arena);
@@ -212,10 +225,15 @@ pfs_arena_part(const PfsArena *a, int number, PfsArenaPart *part)
 			s->statements_history_long ? a->text_ring_bytes / a->text_block : 0, a->text_block, 0},
 		{"events_transactions_history_long", "Ring of transaction events",
 			s->transactions_history_long, long_row(sizeof(PfsTransactionEvent)), 0},
-		{"events_waits_history_long", "Ring of wait events", s->waits_history_long,
+		{"events_waits_history_long", "Ring of wait events that do not fill a block", s->waits_history_long,
 		sizeof(PfsLongWait), 0},
+		{"(wait_blocks)", "Wait events of threads, and most of those of events_waits_history_long", a->wait_blocks.count,
+		sizeof(PfsWaitBlock), 0},
+		{"(wait_places)", "Which blocks of them are the latter", a->wait_blocks.place_count, sizeof(uint32_t), 0},
 		{"lock_waits_history_long", "Ring of lock waits with both statements", s->lock_waits_history,
 		sizeof(PfsLongLockWait), 0},
+		{"error_log", "Ring of messages of the server's log", s->error_log, sizeof(PfsLogRow), 0},
+		{"host_cache", "Hosts and why clients were refused", s->hosts, sizeof(PfsClientHost), 0},
 		{"(wait_map)", "Instruments by the server's wait event codes", PFS_WAIT_CODES,
 		sizeof(uint16_t), 0},
 		{"file_instances", "Files and their I/O", s->files, sizeof(PfsObjectRow), 0},
@@ -223,6 +241,7 @@ pfs_arena_part(const PfsArena *a, int number, PfsArenaPart *part)
 		{"(object_hash)", "Heads of the hashes of files and tables",
 		a->file_head_count + a->table_head_count, sizeof(uint32_t), 0},
 		{"(table_names)", "Names of tables and indexes", s->tables, sizeof(PfsTableNames), 0},
+		{"engine_metrics", "Counters of the engine, and since when they count", s->metrics, sizeof(PfsMetric), 0},
 		{"(pool)", "Cells, histogram pages, texts", pfs_pool_of(a)->units, PFS_POOL_UNIT, 0},
 	};
 

@@ -24,6 +24,7 @@ typedef struct PfsSizes
 	uint32_t	statement_classes;
 	uint32_t	thread_classes;
 	uint32_t	errors;			/* error codes of the host */
+	uint32_t	metrics;		/* counters of engine_metrics */
 	uint32_t	waits;			/* wait instruments, with room for those that appear later */
 	uint32_t	statement_stack;
 	uint32_t	statements_history;	/* rows per thread */
@@ -33,6 +34,7 @@ typedef struct PfsSizes
 	uint32_t	waits_history;
 	uint32_t	waits_history_long;
 	uint32_t	lock_waits_history;	/* rows of lock_waits_history_long */
+	uint32_t	error_log;			/* rows of error_log */
 	uint32_t	files;			/* rows of file_instances */
 	uint32_t	tables;			/* tables and indexes whose I/O is counted */
 	uint32_t	digests;
@@ -102,6 +104,16 @@ typedef struct PfsLongRing
 	PFS_ALIGNED uint64_t next;	/* next unclaimed position; writers: all, by addition */
 } PfsLongRing;
 
+/* Blocks of rows of waits, see wait_block.h: what an exchange must know of the layout, on one line. */
+typedef struct PfsWaitBlocks
+{
+	PFS_ALIGNED PfsOff blocks;	/* PfsWaitBlock */
+	PfsOff		places;			/* uint32_t: numbers of those of the long history */
+	uint32_t	count;			/* of all blocks */
+	uint32_t	place_count;
+	uint32_t	thread_offset;	/* in a thread: waits inside each other, then PfsThreadBlocks */
+} PfsWaitBlocks;
+
 /*
  * What takes room in the pool as statements differ has a share of it, so that the rest stays for what
  * cannot do without: new sessions, rows of digests.
@@ -160,12 +172,15 @@ typedef struct PfsArena
 	PfsOff		transactions_long;
 	PfsOff		waits_long;
 	PfsOff		lock_waits_long;
+	PfsOff		error_log;		/* PfsLogRow */
+	PfsOff		host_cache;		/* PfsClientHost, as many as hosts */
 	PfsOff		wait_map;		/* of the host's event codes, see wait.h */
 	PfsOff		files;			/* PfsObjectRow, see object.h */
 	PfsOff		file_heads;
 	PfsOff		tables;
 	PfsOff		table_heads;
 	PfsOff		table_names;	/* PfsTableNames, by row */
+	PfsOff		metrics;		/* PfsMetric, see metric.h */
 	PfsOff		pool;
 
 	/* strides and sub-offsets that follow from the sizes */
@@ -174,7 +189,6 @@ typedef struct PfsArena
 	uint32_t	thread_bytes;
 	uint32_t	lean_thread_bytes;	/* the same without a journal */
 	uint32_t	thread_transactions_offset; /* ring of transaction slots */
-	uint32_t	thread_waits_offset;	/* events_waits_current, then the history ring */
 	uint32_t	thread_journal_offset;	/* records, then texts */
 	uint32_t	journal_ring;	/* records that a thread keeps; power of two */
 	uint32_t	journal_texts;	/* bytes of its texts; power of two */
@@ -187,6 +201,8 @@ typedef struct PfsArena
 	uint32_t	table_head_count;
 	uint32_t	kept_name_units;
 	uint32_t	share_limit[PFS_SHARES];	/* chunks */
+
+	PfsWaitBlocks wait_blocks;
 
 	/* the switchboard: read by every hook, written by UPDATE and TRUNCATE only */
 	PFS_ALIGNED char switchboard[0];
@@ -226,6 +242,7 @@ typedef struct PfsArena
 	uint32_t	wait_instruments;	/* first of them; they are registered last */
 	uint32_t	table_wait;		/* number of wait/io/table/sql/handler */
 	uint32_t	wait_count;		/* grows at run time: writers under the roll-up lock */
+	uint8_t		metrics_begun;	/* those enabled from the start are; under the host's lock for them */
 	uint8_t		waits_sampled;	/* fed by a sampler, not by the calls themselves */
 
 	/* words that several processes write, rarely */
@@ -249,7 +266,9 @@ typedef struct PfsArena
 	PfsLongRing statements_text_ring;
 	PfsLongRing transactions_long_ring;
 	PfsLongRing waits_long_ring;
+	PfsLongRing wait_places_ring;	/* of blocks; counts from 1 */
 	PfsLongRing lock_waits_ring;
+	PfsLongRing error_log_ring;
 } PfsArena;
 
 _Static_assert(offsetof(PfsArena, objects_changed) < offsetof(PfsArena, gate) + PFS_CACHE_LINE, "what hooks ask is one line");

@@ -28,7 +28,7 @@ typedef uint64_t PfsTicks;
 #define PFS_HOT __attribute__((hot, aligned(64)))
 /* What each statement looks at stands together, on few lines of memory: variables of a process. */
 #define PFS_HOT_DATA __attribute__((section(".data.hot")))
-/* The same, and on one line with others of this name: the first of them, in the order of the files, is aligned. */
+/* The same, and on one line with others of this name: the first of them, as they are linked (see nm), is aligned. */
 #define PFS_HOT_LINE(name) __attribute__((section(".data.hot." #name)))
 /* What a hot function calls in rare cases: stands elsewhere, and costs its caller no registers. */
 #define PFS_COLD __attribute__((cold, noinline))

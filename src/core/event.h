@@ -95,7 +95,8 @@ typedef struct PfsStatementRecord
 	uint64_t	statement_id;
 	uint32_t	text;			/* where the SQL text stands, see journal.h */
 	uint32_t	text_length;	/* bytes kept */
-	uint64_t	end_event_id;
+	PfsRef		routine;		/* see names.h */
+	uint32_t	spare;
 	uint64_t	query_id;
 	PfsRef		schema;			/* name */
 	uint32_t	role;			/* host's id of the role it ran as: decides who may see the texts */
@@ -106,19 +107,26 @@ typedef struct PfsStatementRecord
 	uint16_t	level;			/* nesting level, top = 0 */
 	uint32_t	used;			/* bit i = counter[i] is not zero; PFS_RECORD_*, PFS_RECORD_ONES */
 	uint32_t	epoch;			/* value of the reset counter when it ended */
-	PfsRef		routine;		/* see names.h */
+	uint32_t	end_event;		/* see pfs_record_end_event */
 	PfsTicks	end;
 	PfsTicks	wait;			/* time it ran: less than end - start when it paused in between */
 	uint64_t	counter[PFS_COUNTERS_KEPT];
 	uint32_t	sqlstate;		/* host's packed SQLSTATE */
 	uint32_t	message;		/* as text */
 	uint32_t	message_length;
-	uint32_t	spare;
+	uint32_t	spare2;
 } PfsStatementRecord;
 
 _Static_assert(sizeof(PfsStatementRecord) == 256, "four cache lines");
 _Static_assert(offsetof(PfsStatementRecord, digest_generation) == PFS_CACHE_LINE &&
 			   offsetof(PfsStatementRecord, counter) + 3 * sizeof(uint64_t) == 2 * PFS_CACHE_LINE, "a line for the sums");
+
+/* Its end_event_id, which is not below the event's: the lower half is kept, beside what else is written at the end. */
+static inline uint64_t
+pfs_record_end_event(const PfsStatementRecord *record)
+{
+	return record->event_id + (record->end_event - (uint32_t) record->event_id);
+}
 
 /* A statement as the tables show it, and as it is kept when its thread has gone. */
 typedef struct PfsStatementEvent
@@ -154,7 +162,14 @@ static inline __attribute__((always_inline)) void
 pfs_record_counters_add(uint64_t *to, const PfsStatementRecord *record)
 {
 	uint32_t	used = record->used;
+	const uint32_t most = 1u << PFS_COUNTER_ROWS_SENT | 1u << PFS_COUNTER_ROWS_EXAMINED;
 
+	if (pfs_likely((used & (PFS_USED_MASK | PFS_RECORD_ONES)) == most))
+	{
+		pfs_add(&to[PFS_COUNTER_ROWS_SENT], pfs_load(&record->counter[PFS_COUNTER_ROWS_SENT]));
+		pfs_add(&to[PFS_COUNTER_ROWS_EXAMINED], pfs_load(&record->counter[PFS_COUNTER_ROWS_EXAMINED]));
+		return;
+	}
 	if (pfs_likely((used & 1u << PFS_COUNTER_ROWS_SENT) != 0))
 		pfs_add(&to[PFS_COUNTER_ROWS_SENT], pfs_load(&record->counter[PFS_COUNTER_ROWS_SENT]));
 	if (pfs_unlikely((used & 1u << PFS_COUNTER_ROWS_AFFECTED) != 0))
@@ -320,6 +335,8 @@ typedef struct PfsWaitObject
 	uint32_t	id[4];			/* of a lock: all of the host's name but the mode */
 } PfsWaitObject;
 
+#define PFS_WAIT_HIDDEN 0x08	/* it is not of its thread's history, only of the long one */
+
 /*
  * A wait in the ring of its thread: one line, written once.  What the thread knows (its id, its user) is not repeated,
  * and a lock, which has no bytes, says its name and mode instead; its instance is the host's to tell.
@@ -347,7 +364,7 @@ typedef struct PfsWaitRecord
 			uint32_t	epoch;	/* value of the reset counter when written */
 			uint16_t	wait;	/* number among the waits */
 			uint8_t		operation;	/* PfsOperation; of a lock its mode */
-			uint8_t		kinds;	/* PfsNestingType | PfsWaitObjectType << 4 */
+			uint8_t		kinds;	/* PfsNestingType | PFS_WAIT_HIDDEN | PfsWaitObjectType << 4 */
 		};
 		uint64_t	what;		/* all four: often known before */
 	};

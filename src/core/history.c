@@ -7,6 +7,7 @@
 #include "core/journal.h"
 #include "core/operation.h"
 #include "core/patience.h"
+#include "core/wait_block.h"
 
 static PfsLongStatement *
 long_statement(const PfsArena *arena, uint64_t position)
@@ -41,6 +42,17 @@ begin_row(uint64_t *stamp, uint64_t position)
 
 	return (seen & 1) == 0 && seen < 2 * position + 1 &&
 		pfs_cas64(stamp, &seen, 2 * position + 1);
+}
+
+bool
+pfs_long_row_write(uint64_t *stamp, uint64_t position, const void *record, size_t bytes)
+{
+	if (!begin_row(stamp, position))
+		return false;
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	pfs_copy_words(stamp + 1, record, bytes);
+	pfs_store_release(stamp, 2 * position + 2);
+	return true;
 }
 
 /* Rows of one round of a ring, one after the other: most often they are as the round before has left them. */
@@ -101,20 +113,13 @@ static void
 add_long(PfsSession *session, PfsClaim *claim, Ring ring, const void *record, size_t bytes)
 {
 	uint64_t	position;
-	uint64_t   *row;
 
 	if (ring.size == 0)
 		return;
 	position = claim_position(claim, ring.positions, ring.size);
-	row = (uint64_t *) (ring.rows + position % ring.size * (sizeof(uint64_t) + ring.bytes));
-	if (!begin_row(row, position))
-	{
+	if (!pfs_long_row_write((uint64_t *) (ring.rows + position % ring.size * (sizeof(uint64_t) + ring.bytes)), position, record,
+							bytes))
 		pfs_lose(session->arena, PFS_LOSS_HISTORY_LONG);
-		return;
-	}
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	pfs_copy_words(row + 1, record, bytes);
-	pfs_store_release(row, 2 * position + 2);
 }
 
 /* Room for a text that does not cross a block; blocks are larger than the longest text. */
@@ -390,16 +395,6 @@ pfs_history_transaction(PfsSession *session, const PfsTransactionRecord *record)
 			 event.gid_length > 0 ? sizeof(event) : offsetof(PfsTransactionEvent, gid));
 }
 
-PFS_COLD void
-pfs_history_wait(PfsSession *session, const PfsWaitRecord *record)
-{
-	PfsLongWait row = {.thread_id = session->thread->thread_id,.user = session->thread->user};
-
-	pfs_copy_words(&row.record, record, sizeof(row.record));
-	add_long(session, &session->statements_long.waits, waits_ring(session->arena), &row.thread_id,
-			 sizeof(row) - sizeof(row.stamp));
-}
-
 static inline __attribute__((always_inline)) void
 put_wait(PfsArena *arena, uint64_t thread_id, PfsRef user, const PfsWaitRecord *record, PfsLongWait *row, uint64_t position,
 		 const Round *round)
@@ -417,14 +412,13 @@ put_wait(PfsArena *arena, uint64_t thread_id, PfsRef user, const PfsWaitRecord *
 }
 
 PFS_HOT __attribute__((noinline)) void
-pfs_history_waits(PfsArena *arena, PfsThread *thread, PfsClaim *claim)
+pfs_history_waits(PfsArena *arena, PfsThread *thread, PfsClaim *claim, uint64_t until)
 {
 	uint32_t	size = arena->sizes.waits_history_long;
 	uint32_t	ring = pfs_thread_wait_ring(&arena->sizes);
-	const PfsWaitSlot *slots = pfs_thread_waits(arena, thread);
 	uint64_t	thread_id = pfs_load(&thread->thread_id);
 	PfsRef		user = pfs_load(&thread->user);
-	uint64_t	ended = pfs_load(&thread->waits_ended),
+	uint64_t	ended = pfs_min(pfs_load(&thread->waits_ended), until),
 				number = pfs_load(&thread->waits_copied);
 
 	if (number >= ended || size == 0)
@@ -435,12 +429,14 @@ pfs_history_waits(PfsArena *arena, PfsThread *thread, PfsClaim *claim)
 		uint32_t	place = (uint32_t) (number % ring);
 		uint64_t	end = claim_positions(claim, &arena->waits_long_ring, size, ended - number);
 		uint64_t	position = claim->next;
-		uint64_t	count = pfs_min(pfs_min(end - position, ended - number), (uint64_t) (ring - place));
+		uint64_t	count = pfs_min(pfs_min(end - position, ended - number),
+								(uint64_t) (PFS_WAIT_BLOCK - place % PFS_WAIT_BLOCK));
+		const PfsWaitRecord *record = pfs_thread_wait_row(arena, thread, place);
 		PfsLongWait *row = PFS_AT(arena, arena->waits_long, PfsLongWait) + position % size;
 		Round		round = round_of(position, size);
 
-		for (const PfsWaitSlot *slot = &slots[place], *last = slot + count; slot < last; slot++)
-			put_wait(arena, thread_id, user, &slot->record, row++, position++, &round);
+		for (const PfsWaitRecord *last = record + count; record < last; record++)
+			put_wait(arena, thread_id, user, record, row++, position++, &round);
 		claim->next = position;
 		number += count;
 	}
@@ -458,7 +454,7 @@ pfs_event_of_wait(const PfsArena *arena, const PfsWaitRecord *record, uint64_t t
 			.thread_id = thread_id,.event_id = record->event_id,.end_event_id = record->end_event_id,
 				.nesting_event_id = record->nesting_event_id,.timer_start = record->start,
 				.timer_end = record->end,.timer_wait = pfs_wait_ticks(record->start, record->end),
-				.epoch = record->epoch,.nesting_type = record->kinds & 0x0F,.timed = record->start != 0,
+				.epoch = record->epoch,.nesting_type = record->kinds & 0x07,.timed = record->start != 0,
 				.state = record->event_id == 0 ? PFS_EVENT_EMPTY
 				: record->end_event_id == 0 ? PFS_EVENT_RUNNING : PFS_EVENT_ENDED,
 				.user = user
@@ -538,12 +534,9 @@ pfs_long_statement_read(PfsArena *arena, uint32_t number, PfsStatementEvent *eve
 	return false;
 }
 
-/* Copies a record whole: its stamp; 0 when there is none, or (counted) it never stood still. */
-static uint64_t
-read_long(PfsArena *arena, Ring ring, uint32_t number, void *record)
+uint64_t
+pfs_long_row_read(PfsArena *arena, const uint64_t *row, void *record, size_t bytes)
 {
-	uint64_t   *row = (uint64_t *) (ring.rows + number * (sizeof(uint64_t) + ring.bytes));
-
 	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint64_t	stamp = pfs_load_acquire(row);
@@ -552,13 +545,19 @@ read_long(PfsArena *arena, Ring ring, uint32_t number, void *record)
 			return 0;
 		if ((stamp & 1) != 0)
 			continue;
-		pfs_copy_words(record, row + 1, ring.bytes);
+		pfs_copy_words(record, row + 1, bytes);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (pfs_load(row) == stamp)
 			return stamp;
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
 	return 0;
+}
+
+static uint64_t
+read_long(PfsArena *arena, Ring ring, uint32_t number, void *record)
+{
+	return pfs_long_row_read(arena, (uint64_t *) (ring.rows + number * (sizeof(uint64_t) + ring.bytes)), record, ring.bytes);
 }
 
 bool

@@ -81,11 +81,10 @@ extern void pfs_history_statements(PfsArena *arena, PfsThread *thread, PfsLongCl
 extern void pfs_history_transaction(PfsSession *session, const PfsTransactionRecord *record);
 
 /*
- * Adds an ended wait of the session's to the long history, at once; or those of the thread's ring that are not there
- * yet: owner.  Readers find these in the one place or the other, or in both.
+ * Adds those waits of the thread's ring, before this number, that are not in the long history yet: owner.  Readers find these
+ * in the one place or the other, or in both.
  */
-extern void pfs_history_wait(PfsSession *session, const PfsWaitRecord *record);
-extern void pfs_history_waits(PfsArena *arena, PfsThread *thread, PfsClaim *claim);
+extern void pfs_history_waits(PfsArena *arena, PfsThread *thread, PfsClaim *claim, uint64_t until);
 
 /* A copied record as an event. */
 extern void pfs_event_of_transaction(const PfsThread *thread, const PfsTransactionRecord *record,
@@ -116,5 +115,11 @@ extern bool pfs_long_statement_read(PfsArena *arena, uint32_t row, PfsStatementE
 extern bool pfs_long_transaction_read(PfsArena *arena, uint32_t row, PfsTransactionEvent *event);
 extern bool pfs_long_wait_read(PfsArena *arena, uint32_t row, PfsLongWait *copy);
 extern bool pfs_long_lock_wait_read(PfsArena *arena, uint32_t row, PfsLockWait *wait);
+
+/* Writes the record behind a stamp, for this position; false, and nothing is done, when a slower or newer writer has the row. */
+extern bool pfs_long_row_write(uint64_t *stamp, uint64_t position, const void *record, size_t bytes);
+
+/* Copies the record behind a stamp whole, returns the stamp; 0 when there is none, or (counted) it never stood still. */
+extern uint64_t pfs_long_row_read(PfsArena *arena, const uint64_t *stamp, void *record, size_t bytes);
 
 #endif							/* PFS_HISTORY_H */

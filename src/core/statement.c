@@ -8,6 +8,7 @@
 #include "core/rollup.h"
 #include "core/statement_hot.h"
 #include "core/summing.h"
+#include "core/wait_block.h"
 #include "core/wait_row.h"
 
 #define STATEMENT_ID_BLOCK 1024
@@ -101,22 +102,29 @@ decide_transaction_rows(PfsSession *session, uint32_t gate, bool history)
 {
 	PfsArena   *arena = session->arena;
 	PfsThread  *thread = session->thread;
-	uint32_t	slots = pfs_thread_transaction_slots(&arena->sizes);
 	bool		stays = history && (gate & PFS_WANTS(TRANSACTIONS_HISTORY)) != 0 && arena->sizes.transactions_history > 0;
 	bool		goes_on = history && (gate & PFS_WANTS(TRANSACTIONS_HISTORY_LONG)) != 0;
 	PfsTransactionRecord fresh = {
 		.autocommit = 1,.timed = pfs_load(&pfs_instrument(arena, arena->transaction_instrument)->timed),
 			.global = (gate & PFS_WANTS(THREAD)) == 0
 	};
+	PfsTransaction *transaction = &session->transaction;
 
-	session->transaction_rows = (PfsTransactionRows)
-	{
-		.ring = pfs_thread_transaction(arena, thread, 0),.slots = slots,
-			.head = (uint32_t) (pfs_load(&thread->transactions_ended) % slots),
-			.fresh = fresh.state,
-			.shown = (gate & PFS_WANTS(TRANSACTIONS_CURRENT)) != 0 && (session->wants & PFS_BUILT_TRANSACTIONS) != 0,
-			.history = stays,.history_only = stays && !goes_on,.history_long = goes_on
-	};
+	transaction->fresh = fresh.state;
+	transaction->ring_end = pfs_thread_transaction(arena, thread, pfs_thread_transaction_slots(&arena->sizes));
+	if (!transaction->open)
+		transaction->event = pfs_thread_next_transaction(arena, thread);
+	transaction->shown = (gate & PFS_WANTS(TRANSACTIONS_CURRENT)) != 0 && (session->wants & PFS_BUILT_TRANSACTIONS) != 0;
+	transaction->history = stays;
+	transaction->history_long = goes_on;
+	transaction->plain = transaction->shown && stays && !goes_on && fresh.timed && !fresh.global && !session->far;
+}
+
+/* Are waits in the long history, too? */
+static bool
+goes_on(const PfsArena *arena, uint32_t gate, bool history)
+{
+	return history && (gate & PFS_WANTS(WAITS_HISTORY_LONG)) != 0 && arena->sizes.waits_history_long > 0;
 }
 
 static void
@@ -126,29 +134,26 @@ decide_wait_rows(PfsSession *session, uint32_t gate, bool history)
 	PfsThread  *thread = session->thread;
 	PfsWaitRows *rows = &session->wait_rows;
 
-	rows->slots = pfs_thread_waits(arena, thread);
+	rows->stack = pfs_thread_wait_stack(arena, thread);
 	rows->socket = NULL;
 	rows->ring = pfs_thread_wait_ring(&arena->sizes);
 	rows->head = (uint32_t) (pfs_load(&thread->waits_ended) % rows->ring);
-	rows->turn = rows->ring;
+	pfs_wait_block_enter(session);
 	rows->shown = (gate & PFS_WANTS(WAITS_CURRENT)) != 0;
-	rows->history = history && (gate & PFS_WANTS(WAITS_HISTORY)) != 0 && arena->sizes.waits_history > 0;
-	rows->history_long = history && (gate & PFS_WANTS(WAITS_HISTORY_LONG)) != 0 &&
-		arena->sizes.waits_history_long > 0;
+	rows->hidden = history && (gate & PFS_WANTS(WAITS_HISTORY)) != 0 && arena->sizes.waits_history > 0 ? 0 : PFS_WAIT_HIDDEN;
+	rows->history = rows->hidden == 0 || goes_on(arena, gate, history);
 	rows->unbilled = pfs_thread_has_statements(arena, thread);
 }
 
 /* Waits that wait to be copied are of the switches before; those that end now are of the new ones.  Inside the recording. */
 static void
-decide_wait_copies(PfsSession *session)
+decide_wait_copies(PfsSession *session, uint32_t gate, bool history)
 {
 	PfsThread  *thread = session->thread;
-	PfsWaitRows *rows = &session->wait_rows;
+	bool		copies = session->wait_rows.shown && goes_on(session->arena, gate, history);
 
-	pfs_history_waits(session->arena, thread, &session->statements_long.waits);
-	rows->copies = rows->shown && rows->history && rows->history_long;
-	pfs_store_release(&thread->waits_copied, rows->copies ? pfs_load(&thread->waits_ended) : PFS_NOT_COPIED);
-	pfs_wait_row_next_turn(rows);
+	pfs_history_waits(session->arena, thread, &session->statements_long.waits, UINT64_MAX);
+	pfs_store_release(&thread->waits_copied, copies ? pfs_load(&thread->waits_ended) : PFS_NOT_COPIED);
 }
 
 /* What consumers and the thread's switches say of events that start or end now. */
@@ -182,7 +187,7 @@ pfs_session_decide(PfsSession *session, uint64_t changes)
 		pfs_host_switched(session);
 	if (session->busy || !pfs_enter_recording(session))
 		return;					/* a signal handler in the middle: it asks again each time */
-	decide_wait_copies(session);
+	decide_wait_copies(session, gate, history);
 	counted = decide_answers(session, changes);
 	session->decided = changes;
 	if (session->newest == NULL && session->slots_of != session->thread->thread_id)
@@ -229,7 +234,7 @@ void
 pfs_statement_copy_to_ring(PfsSession *session, const PfsStatement *statement)
 {
 	pfs_statement_make_way(session);
-	pfs_record_copy(pfs_statement_next_record(session), statement->record);
+	pfs_record_copy(&session->records[pfs_statement_next_slot(session)], statement->record);
 }
 
 /* silent: one without a place in the stack. */
@@ -351,9 +356,9 @@ PFS_HOT PfsStatement *
 pfs_statement_begin(PfsSession *session, const PfsTemplate *template, bool silent, PfsStatement *parent,
 					PfsTicks start)
 {
-	PfsStatementRecord *record;
+	PfsStatementRow row;
 	PfsStatement *statement = pfs_statement_begin_here(session, template, 0, silent, parent, start, 0,
-														parent == NULL && session->promised, &record);
+														parent == NULL && session->promised, &row);
 
 	if (pfs_unlikely(statement == NULL))
 		return NULL;
@@ -554,7 +559,7 @@ PFS_HOT void
 pfs_statement_publish(PfsSession *session, PfsStatement *statement)
 {
 	if (statement->recorded)
-		pfs_statement_publish_here(session, statement->place, statement->record);
+		pfs_statement_publish_here(session, statement->place, (uint32_t) (statement->record - session->records));
 }
 
 bool
@@ -729,7 +734,7 @@ pfs_statement_close(PfsSession *session, PfsStatement *statement, PfsTicks end)
 	/* ended within one tick: still a timed event */
 	pfs_store(&record->wait, pfs_unlikely((record->used & PFS_RECORD_UNTIMED) != 0) ? 0
 			  : pfs_max(wait, (PfsTicks) 1));
-	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
+	pfs_store(&record->end_event, (uint32_t) pfs_load(&thread->event_id));
 	pfs_store(&record->epoch, pfs_epoch_of(changes));
 	if (pfs_unlikely(((record->used ^ session->flags) & HISTORIES) != 0))
 		pfs_store(&record->used, (record->used & ~HISTORIES) | (session->flags & HISTORIES));

@@ -36,6 +36,18 @@ typedef struct PfsWaitTotals
 	PfsTimerStat stat[PFS_WAIT_TOTALS];
 } PfsWaitTotals;
 
+/* Two words at once: without any the last one is the first. */
+static inline bool
+pfs_waits_are_none(const PfsWaitTotals *totals)
+{
+	uint64_t	both;
+
+	memcpy(&both, totals, sizeof(both));
+	return both == 0;
+}
+
+_Static_assert(offsetof(PfsWaitTotals, used) == 0 && offsetof(PfsWaitTotals, last) == sizeof(uint32_t), "the first two");
+
 typedef struct PfsStatement
 {
 	PFS_ALIGNED struct PfsStatement *parent;	/* statement that was running when this one started */
@@ -90,26 +102,24 @@ typedef struct PfsStatement
 _Static_assert(offsetof(PfsStatement, record) == PFS_CACHE_LINE &&
 			   offsetof(PfsStatement, waits) + offsetof(PfsWaitTotals, wait) == 2 * PFS_CACHE_LINE, "two lines by most");
 
+/* The one that is open, or the next one.  What is marked with * is decided with the switches. */
 typedef struct PfsTransaction
 {
-	PfsTransactionRecord *event;	/* in the thread's slot, or the session's own */
+	PfsTransactionRecord *event;	/* in the thread's ring; of one that makes no row the session's own */
 	uint64_t	event_id;		/* 0 = none is open that makes a row */
-	bool		open;
-	bool		recorded;
-} PfsTransaction;
+	uint64_t	fresh;			/* * "state" of records that begin */
+	PfsTransactionRecord *ring_end;
+	bool		shown;			/* * they are wanted, and make rows ... */
+	bool		history;		/* * ... which stay in the ring */
+	bool		history_long;	/* * */
+	uint8_t		spare;
 
-/* Where transactions that begin now are recorded, and what is kept of those that end: decided with the switches. */
-typedef struct PfsTransactionRows
-{
-	PfsTransactionRecord *ring; /* the thread's, see pfs_thread_transaction */
-	uint32_t	slots;			/* of which it is made */
-	uint32_t	head;			/* slot of the next one */
-	uint64_t	fresh;			/* "state" of their records when they begin */
-	bool		shown;			/* they are wanted, and make rows ... */
-	bool		history;		/* ... which stay in the ring, and are summed later ... */
-	bool		history_only;	/* ... and go nowhere else */
-	bool		history_long;
-} PfsTransactionRows;
+	/* see pfs_transaction_is */
+	bool		open;
+	bool		recorded;		/* if so, it makes a row */
+	bool		plain;			/* * they are timed, which takes no call, make rows that stay in the ring alone, count at all levels */
+	uint8_t		spare2;
+} PfsTransaction;
 
 /* Positions of a shared ring that this session has claimed and not yet used. */
 typedef struct PfsClaim
@@ -160,15 +170,16 @@ typedef struct PfsWaitHot
 /* Where the rows of waits go, and those on the socket count: decided with the switches. */
 typedef struct PfsWaitRows
 {
-	PfsWaitSlot *slots;			/* the thread's, see pfs_thread_waits */
+	PFS_ALIGNED PfsWaitSlot *slots; /* where slots would begin, if all stood side by side with the head's block */
+	PfsWaitSlot *stack;			/* the thread's, see pfs_thread_wait_stack */
 	PfsIoStat  *socket;			/* the same; NULL = there is none, or it must be looked at */
+	uint64_t	table_what;		/* of those that are rows of tables, see pfs_wait_row_what */
 	uint32_t	ring;			/* of so many the ring is made */
 	uint32_t	head;			/* slot of the next one */
-	uint32_t	turn;			/* when the head comes to this slot, there is more to be done */
-	bool		copies;			/* rows go to the long history out of the ring, many at a time */
+	uint32_t	turn;			/* when the head comes to this slot, its block is full */
 	bool		shown;			/* are there rows at all? */
 	bool		history;		/* they stay in the ring */
-	bool		history_long;
+	uint8_t		hidden;			/* PFS_WAIT_HIDDEN, or 0 */
 	uint8_t		level_at_head;	/* of the one under way that is written at the head, else 0 */
 	bool		unbilled;		/* those outside of statements are kept for the next one */
 } PfsWaitRows;
@@ -247,14 +258,12 @@ typedef struct PfsSession
 	uint16_t	ring_mask;		/* of the ring's slots, which are the first ones */
 	uint8_t		answers[PFS_ANSWERS];	/* PfsAnswerUse */
 	bool		times_cpu;		/* statements' processor time is taken */
+	uint32_t	wants;			/* PFS_GATE_* */
 
 	uint64_t	decided;		/* arena->changes for which these are right; 0 = for none */
-	uint64_t	rows_what;		/* of the rows of waits that are rows of tables, see pfs_wait_row_what */
-	uint32_t	wants;			/* PFS_GATE_* */
 	PfsTransaction transaction;
 	PfsWaitTotals waits;		/* of no statement yet: the next top-level one gets them */
 
-	PfsTransactionRows transaction_rows;
 	uint64_t	promised_event;	/* event id of the next top-level statement; 0 = none */
 	uint64_t	promised_statement; /* and its statement id; 0 = none */
 	PfsStatement *free;			/* with a place in the stack; not the first one while none is open */
@@ -291,6 +300,22 @@ pfs_session_is(const PfsSession *session, PfsPhase phase, bool extended)
 	memcpy(&expected, parts, sizeof(expected));
 	return session->stands == expected;
 }
+
+/* Is this all: a plain transaction is open (or not), and so is the next one; nothing was waited for that is of no statement yet? */
+static inline bool
+pfs_transaction_is(const PfsSession *session, bool open)
+{
+	const uint8_t parts[sizeof(uint64_t)] = {open, open, true};
+	uint64_t	expected,
+				is;
+
+	memcpy(&expected, parts, sizeof(expected));
+	memcpy(&is, (const char *) session + offsetof(PfsSession, transaction) + offsetof(PfsTransaction, open), sizeof(is));
+	return is == expected;
+}
+
+_Static_assert(offsetof(PfsSession, waits) + offsetof(PfsWaitTotals, used) ==
+			   offsetof(PfsSession, transaction) + offsetof(PfsTransaction, open) + sizeof(uint32_t), "side by side");
 
 #define PFS_SESSION_DOES (offsetof(PfsSession, unsettled) - offsetof(PfsSession, extended))
 

@@ -18,6 +18,14 @@ typedef struct PfsStatementNumbers
 	uint64_t	statement;
 } PfsStatementNumbers;
 
+/* Where one that begins is written. */
+typedef struct PfsStatementRow
+{
+	PfsStatementRecord *record;
+	uint32_t	slot;			/* of the ring, if that is there */
+	uint64_t	event_id;		/* as in the numbers */
+} PfsStatementRow;
+
 /* statement.c: what is rare. */
 extern void pfs_statement_claim_ids(PfsSession *session);
 extern PfsStatement *pfs_statement_take_any(PfsSession *session, bool silent);
@@ -82,19 +90,21 @@ pfs_statement_has_id(const PfsSession *session)
 	return session->statement_ids.next != session->statement_ids.end;
 }
 
-/* The record of the next statement that ends. */
-static inline PfsStatementRecord *
-pfs_statement_next_record(const PfsSession *session)
+/* Slot of the ring in which the next statement that ends is written. */
+static inline uint32_t
+pfs_statement_next_slot(const PfsSession *session)
 {
-	return &session->records[(pfs_load(&session->thread->ended) + 1) & session->ring_mask];
+	return (uint32_t) (pfs_load(&session->thread->ended) + 1) & session->ring_mask;
 }
 
 /* It is written where it will stay, if no other one begins. */
 static inline PfsStatementRecord *
-pfs_statement_enter_ring(PfsSession *session, PfsStatement *statement)
+pfs_statement_enter_ring(PfsSession *session, PfsStatement *statement, uint32_t *slot)
 {
-	PfsStatementRecord *record = pfs_statement_next_record(session);
+	PfsStatementRecord *record;
 
+	*slot = pfs_statement_next_slot(session);
+	record = &session->records[*slot];
 	statement->record = record;
 	session->in_ring = statement;
 	return record;
@@ -110,7 +120,7 @@ pfs_statement_make_way(PfsSession *session)
 
 /* Adds it to the list of those that are open; NULL: too many.  plain: one is free, and nothing is in its way; the first stands alone. */
 static inline __attribute__((always_inline)) PfsStatement *
-pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain, PfsStatementRecord **at)
+pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain, PfsStatementRow *row)
 {
 	PfsStatement *newest = first && plain ? NULL : session->newest;
 	PfsStatement *statement;
@@ -127,7 +137,7 @@ pfs_statement_take(PfsSession *session, bool silent, bool first, bool plain, Pfs
 	if (!plain && pfs_unlikely(statement == NULL))
 		return NULL;
 	pfs_keep(statement);
-	*at = plain || statement->place >= 0 ? pfs_statement_enter_ring(session, statement) : statement->record;
+	row->record = plain || statement->place >= 0 ? pfs_statement_enter_ring(session, statement, &row->slot) : statement->record;
 	session->newest = statement;
 	if (first && plain)
 		return statement;
@@ -156,22 +166,22 @@ pfs_statement_take_waits(PfsSession *session, PfsStatement *statement)
 
 /*
  * plain: session->plain, if it begins in the plain way; then it is not silent, and its parent, if any, has a row.  0: the
- * caller adds what others have.  promised: it is a top-level one, and session->promised.  facts: the host's.  *at is its record.
+ * caller adds what others have.  promised: it is a top-level one, and session->promised.  facts: the host's.
  */
 static inline __attribute__((always_inline)) PfsStatement *
 pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint64_t facts, bool silent,
 						 PfsStatement *parent, PfsTicks start, uint64_t plain, bool promised,
-						 PfsStatementRecord **at)
+						 PfsStatementRow *row)
 {
 	PfsThread  *thread = session->thread;
 	PfsStatementRecord *record;
-	PfsStatement *statement = pfs_statement_take(session, silent, parent == NULL, plain != 0, &record);
+	PfsStatement *statement = pfs_statement_take(session, silent, parent == NULL, plain != 0, row);
 	PfsStatementNumbers numbers;
 	bool		recorded;
 
 	if (!plain && pfs_unlikely(statement == NULL))
 		return NULL;
-	*at = record;
+	record = row->record;
 	memset(&statement->spent, 0, offsetof(PfsStatement, facts) - offsetof(PfsStatement, spent));
 	statement->facts = facts;
 	if (!plain || parent == NULL)
@@ -183,6 +193,7 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 		statement->parent = parent;
 	statement->since = start;
 	numbers = pfs_statement_take_numbers(session, thread, recorded, promised, plain != 0);
+	row->event_id = numbers.event;
 	pfs_store(&record->event_id, numbers.event);	/* the first to be written: see pfs_journal_read_open */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	pfs_store(&record->epoch, pfs_epoch_of(plain ? plain : session->decided));
@@ -213,9 +224,9 @@ pfs_statement_begin_here(PfsSession *session, const PfsTemplate *template, uint6
 
 /* Shows the statement in events_statements_current. */
 static inline void
-pfs_statement_publish_here(PfsSession *session, int32_t place, const PfsStatementRecord *record)
+pfs_statement_publish_here(PfsSession *session, int32_t place, uint32_t slot)
 {
-	pfs_store_release(&session->thread->open[place], (uint16_t) (record - session->records));
+	pfs_store_release(&session->thread->open[place], (uint16_t) slot);
 }
 
 /* Its text stands there already; it is fresh. */
@@ -311,7 +322,7 @@ pfs_statement_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks s
 		wait = 1;				/* ended within one tick: still a timed event */
 	pfs_store(&record->end, *end);
 	pfs_store(&record->wait, wait);
-	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
+	pfs_store(&record->end_event, (uint32_t) pfs_load(&thread->event_id));
 	number = pfs_statement_append(session, thread, statement, is_first);
 	statement->in_use = false;
 	session->newest = older;

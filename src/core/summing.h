@@ -37,12 +37,6 @@ extern void pfs_sum_older(PfsArena *arena, PfsThread *thread, uint32_t epoch, Pf
 extern void pfs_sum_record(PfsArena *arena, PfsThread *thread, const PfsStatementRecord *record,
 						   PfsLongClaims *long_history);
 
-/*
- * The same of transactions, whose records stand in their ring: when it begins again, and when the thread ends.
- * Records and cells change inside the thread's sequence, so who copies all of them under it has each once.
- */
-extern void pfs_transactions_sum(PfsArena *arena, PfsThread *thread);
-
 /* What readers add to cells of statements. */
 typedef struct PfsUnsummed
 {

@@ -23,6 +23,7 @@ const PfsHostError *pfs_host_errors;
 const char *(*pfs_host_isolation_name) (unsigned isolation);
 uint64_t	(*pfs_host_transaction_id) (uint32_t slot, uint32_t pid);
 const char *(*pfs_host_connection_type) (unsigned type);
+uint32_t	(*pfs_host_parent_class) (uint32_t class);
 void		(*pfs_host_lock_object) (const PfsWaitObject *lock, PfsHostObject *object);
 const char *(*pfs_host_relation_of_file) (const char *path);
 bool		(*pfs_host_lock) (uint32_t number, PfsHostLock *lock);

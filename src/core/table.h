@@ -25,6 +25,7 @@ typedef struct PfsText
 typedef enum PfsColumnType
 {
 	PFS_COLUMN_U64,				/* uint64_t: bigint */
+	PFS_COLUMN_I64,				/* int64_t, INT64_MIN = NULL: bigint */
 	PFS_COLUMN_U32,				/* uint32_t: bigint */
 	PFS_COLUMN_U8,				/* uint8_t: integer */
 	PFS_COLUMN_TICKS,			/* uint64_t ticks: numeric(20), picoseconds */
@@ -34,7 +35,7 @@ typedef enum PfsColumnType
 	PFS_COLUMN_PS,				/* uint64_t picoseconds: numeric(20) */
 	PFS_COLUMN_SECONDS_AGO,		/* uint64_t ticks of a moment: bigint, whole seconds since */
 	PFS_COLUMN_WHEN,			/* uint64_t ticks of a moment, 0 = NULL: timestamp with time zone */
-	PFS_COLUMN_DOUBLE,			/* double: double precision */
+	PFS_COLUMN_DOUBLE,			/* double, not a number = NULL: double precision */
 	PFS_COLUMN_TEXT,			/* PfsText: text */
 	PFS_COLUMN_YES_NO,			/* uint8_t 0, 1, or 2 = NULL: text 'YES', 'NO' */
 	PFS_COLUMN_SQLSTATE,		/* uint32_t packed by the host, 0 = NULL: text */
@@ -125,6 +126,7 @@ typedef struct PfsScan
 	void		(*emit) (struct PfsScan *scan, const void *const *parts);
 	void	   *host;			/* the host's own */
 	char	   *digest_text;	/* the core's own; NULL at first */
+	void	   *reading;		/* the same: what reads by this scan, if not a table */
 } PfsScan;
 
 /* All tables, in the order of documentation; NULL at the end. */
@@ -152,6 +154,9 @@ extern const char *(*pfs_host_isolation_name) (unsigned isolation);
 extern uint64_t (*pfs_host_transaction_id) (uint32_t slot, uint32_t pid);
 extern const char *(*pfs_host_connection_type) (unsigned type);
 
+/* Class of the process that starts those of this class, if it has a thread; UINT32_MAX = none. */
+extern uint32_t (*pfs_host_parent_class) (uint32_t class);
+
 /*
  * Names of a heavyweight lock, good until the next call: "type", schema (NULL = none) and name of
  * its object, name of its mode.  Reader's process; may throw.
@@ -178,6 +183,9 @@ typedef struct PfsHostLock
 	uint32_t	shared;			/* how many hold it shared */
 } PfsHostLock;
 extern bool (*pfs_host_lock) (uint32_t number, PfsHostLock *lock);
+
+/* Role whose privileges one needs to read error_log; 0 = pg_read_all_stats'. */
+extern uint32_t pfs_host_log_role;
 
 /* One row of interposed_calls; false after the last. */
 typedef struct PfsHostCall

@@ -12,6 +12,7 @@
 #include "core/operation.h"
 #include "core/rollup.h"
 #include "core/setup.h"
+#include "core/wait_block.h"
 
 /* argument of a table: which of the three, see scans below */
 enum
@@ -158,7 +159,7 @@ head_of(const PfsStatementEvent *event)
 	return (PfsEventHead)
 	{
 		.thread_id = event->thread_id,.event_id = record->event_id,
-			.end_event_id = event->running ? 0 : record->end_event_id,
+			.end_event_id = event->running ? 0 : pfs_record_end_event(record),
 			.nesting_event_id = record->nesting_event_id,.timer_start = record->start,
 			.timer_end = record->end,.timer_wait = record->wait,.epoch = record->epoch,
 			.state = event->running ? PFS_EVENT_RUNNING : PFS_EVENT_ENDED,
@@ -288,7 +289,7 @@ key_of(const PfsStatementEvent *event, const Unsummed *unsummed, uint32_t row)
 {
 	return (LongKey)
 	{
-		.end = event->record.end,.thread_id = event->thread_id,.end_event_id = event->record.end_event_id,
+		.end = event->record.end,.thread_id = event->thread_id,.end_event_id = pfs_record_end_event(&event->record),
 			.event_id = event->record.event_id,.unsummed = unsummed,.row = row
 	};
 }
@@ -520,13 +521,15 @@ static bool
 read_transaction(PfsArena *arena, PfsThread *thread, uint32_t age, PfsTransactionEvent *to)
 {
 	uint32_t	ring = pfs_thread_transaction_slots(&arena->sizes);
+	uint32_t	first = (uint32_t) arena->thread_transactions_offset;
+	const PfsAggregate *own = pfs_thread_own_aggregate(thread);
 	PfsTransactionRecord record;
 
 	for (int tries = 0; pfs_try_read(tries); tries++)
 	{
 		uint32_t	begin = pfs_seq_read_begin(&thread->seq);
-		uint64_t	ended = pfs_load(&thread->transactions_ended);
-		uint32_t	slot = age == 0 ? pfs_load(&thread->transaction_shown)
+		uint64_t	ended = pfs_load(&own->transactions_ended);
+		uint32_t	slot = age == 0 ? (pfs_load(&own->transaction_shown) - first) / (uint32_t) sizeof(record)
 			: age <= ended ? (uint32_t) ((ended - age) % ring) : PFS_NO_TRANSACTION;
 
 		if (slot < ring)
@@ -713,6 +716,13 @@ copy_wait(PfsWaitRecord *to, const PfsWaitRecord *from)
 		to->end_event_id == end_event_id && pfs_load(&from->end_event_id) == end_event_id;
 }
 
+/* Was a wait with this number still in the thread's ring, in the same block, when all was read that was read? */
+static inline bool
+stays(const PfsArena *arena, const PfsThread *thread, uint64_t number)
+{
+	return pfs_load(&thread->waits_ended) - number / PFS_WAIT_BLOCK * PFS_WAIT_BLOCK < pfs_thread_wait_ring(&arena->sizes);
+}
+
 /* Copies the innermost wait, or the last one (age 0), or one of the history (1 = the newest). */
 static bool
 read_wait(PfsArena *arena, PfsThread *thread, uint32_t age, PfsWaitEvent *to)
@@ -726,18 +736,19 @@ read_wait(PfsArena *arena, PfsThread *thread, uint32_t age, PfsWaitEvent *to)
 		uint64_t	ended = pfs_load_acquire(&thread->waits_ended);
 		uint64_t	thread_id = pfs_load(&thread->thread_id);
 		PfsRef		user = pfs_load(&thread->user);
-		uint32_t	slot = age == 0 ? pfs_load(&thread->wait_shown)
+		uint32_t	slot = age == 0 ? pfs_load_acquire(&thread->wait_shown)
 			: age <= ended ? (uint32_t) ((ended - age) % ring) : PFS_NO_WAIT;
+		const PfsWaitRecord *from = slot < ring ? pfs_thread_wait_row(arena, thread, slot) : NULL;
 
 		if (slot >= pfs_thread_wait_slots(&arena->sizes))
 			record.event_id = 0;
-		else if (!copy_wait(&record, &pfs_thread_waits(arena, thread)[slot].record))
-			continue;
-		if (pfs_seq_read_ok(&thread->seq, begin) &&
-			(age == 0 || pfs_load(&thread->waits_ended) - ended < ring - age))
+		else if (!copy_wait(&record, from != NULL ? from : &pfs_thread_wait_stack(arena, thread)[slot - ring].record) ||
+				 (from != NULL && from != pfs_thread_wait_row(arena, thread, slot)))
+			continue;			/* or its block is another thread's now */
+		if (pfs_seq_read_ok(&thread->seq, begin) && (age == 0 || stays(arena, thread, ended - age)))
 		{
 			pfs_event_of_wait(arena, &record, thread_id, user, to);
-			return record.event_id != 0;
+			return record.event_id != 0 && (age == 0 || (record.kinds & PFS_WAIT_HIDDEN) == 0);
 		}
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
@@ -752,8 +763,8 @@ typedef struct LongWaitKey
 } LongWaitKey;
 
 /*
- * Copies what is not in the long history yet of one thread; room for PFS_WAITS_UNCOPIED rows.  What has ended stays as
- * it is until the ring comes round to it, so that an owner who stands still hinders nobody.
+ * Copies what is not in the long history yet of one thread; with room for its ring.  What has ended stays as it is until the
+ * ring comes round to its block, so that an owner who stands still hinders nobody.
  */
 static uint32_t
 read_uncopied(PfsArena *arena, PfsThread *thread, PfsLongWait *to)
@@ -770,15 +781,15 @@ read_uncopied(PfsArena *arena, PfsThread *thread, PfsLongWait *to)
 
 		if (first >= ended)
 			return 0;
-		first = pfs_max(first, ended - pfs_min(ended, (uint64_t) PFS_WAITS_UNCOPIED));
+		first = pfs_max(first, ended - pfs_min(ended, (uint64_t) ring));
 		for (uint64_t number = first; number < ended; number++)
 		{
 			to[found] = (PfsLongWait) {.stamp = UINT64_MAX,.thread_id = thread_id,.user = user};
-			pfs_copy_words(&to[found++].record, &pfs_thread_waits(arena, thread)[number % ring].record,
+			pfs_copy_words(&to[found++].record, pfs_thread_wait_row(arena, thread, (uint32_t) (number % ring)),
 						   sizeof(PfsWaitRecord));
 		}
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (pfs_load(&thread->thread_id) == thread_id && pfs_load(&thread->waits_ended) - first < ring)
+		if (pfs_load(&thread->thread_id) == thread_id && stays(arena, thread, first))
 			return found;
 	}
 	pfs_lose(arena, PFS_LOSS_UNSTABLE_READS);
@@ -820,18 +831,42 @@ add_long_wait(const PfsArena *arena, LongWaitKey *key, uint32_t keys, PfsLongWai
 	return keys + 1;
 }
 
-/* Those that threads have not copied yet are looked for first: what is copied meanwhile is found twice. */
+/*
+ * The same with rows of one thread, one after the other.  Where they begin with untimed ones, these end with what comes
+ * next, if there is anything.
+ */
+static uint32_t
+add_long_waits(const PfsArena *arena, LongWaitKey *key, uint32_t keys, PfsLongWait *rows, uint32_t count, PfsTicks *end)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (rows[i].record.start != 0 && rows[i].record.end != 0)
+		{
+			*end = rows[i].record.end;
+			break;
+		}
+	for (uint32_t i = 0; i < count; i++)
+		keys = add_long_wait(arena, key, keys, &rows[i], end);
+	return keys;
+}
+
+/*
+ * The last waits.  Those that threads have not given away or copied yet are looked for first: what is meanwhile is found
+ * twice.
+ */
 static void
 scan_long_waits(PfsScan *scan)
 {
 	PfsArena   *arena = scan->arena;
 	uint32_t	size = arena->sizes.waits_history_long,
-				uncopied = arena->sizes.threads * PFS_WAITS_UNCOPIED;
-	PfsLongWait *rows = scan->alloc(scan, ((size_t) size + uncopied) * sizeof(*rows));
-	LongWaitKey *key = scan->alloc(scan, ((size_t) size + uncopied) * sizeof(*key));
+				ring = pfs_thread_wait_ring(&arena->sizes),
+				places = arena->wait_blocks.place_count;
+	PfsLongWait *rows = scan->alloc(scan, size * sizeof(*rows));
+	PfsLongWait *more = NULL;
+	LongWaitKey *key = scan->alloc(scan, ((size_t) size + (size_t) arena->sizes.threads * ring +
+										  (size_t) places * PFS_WAIT_BLOCK) * sizeof(*key));
 	uint32_t	keys = 0,
-				unique = 0,
-				next;
+				unique = 0;
+	uint64_t	next;
 	PfsTicks	end;
 	PfsWaitEvent event;
 
@@ -839,18 +874,31 @@ scan_long_waits(PfsScan *scan)
 		return;
 	PFS_EACH_THREAD(arena, thread, slot)
 	{
-		PfsLongWait *row = rows + size + slot * PFS_WAITS_UNCOPIED;
-		uint32_t	count = read_uncopied(arena, thread, row);
+		uint32_t	count;
 
+		more = more != NULL ? more : scan->alloc(scan, ring * sizeof(*more));
+		count = read_uncopied(arena, thread, more);
 		end = UINT64_MAX;
-		for (uint32_t i = 0; i < count; i++)
-			keys = add_long_wait(arena, key, keys, &row[i], &end);
+		keys = add_long_waits(arena, key, keys, more, count, &end);
+		more = count != 0 ? NULL : more;
 	}
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	next = (uint32_t) (pfs_load(&arena->waits_long_ring.next) % size);
+	/* the oldest first, so that untimed ones stand behind those before them; what moves meanwhile was found above */
+	next = pfs_load(&arena->wait_places_ring.next) + 1;
+	end = 0;
+	more = NULL;
+	for (uint32_t i = 0; i < places; i++)
+	{
+		more = more != NULL ? more : scan->alloc(scan, PFS_WAIT_BLOCK * sizeof(*more));
+		if (!pfs_wait_block_read(arena, next + i, more))
+			continue;
+		keys = add_long_waits(arena, key, keys, more, PFS_WAIT_BLOCK, &end);
+		more = NULL;
+	}
+	next = pfs_load(&arena->waits_long_ring.next);
 	end = 0;
 	for (uint32_t i = 0; i < size; i++)
-		if (pfs_long_wait_read(arena, (next + i) % size, &rows[i]))
+		if (pfs_long_wait_read(arena, (uint32_t) ((next + i) % size), &rows[i]))
 			keys = add_long_wait(arena, key, keys, &rows[i], &end);
 	qsort(key, keys, sizeof(*key), compare_long_waits);
 	for (uint32_t i = 0; i < keys; i++)

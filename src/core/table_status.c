@@ -69,6 +69,7 @@ status_scan(PfsScan *scan)
 				"Waits kept for the server");
 	emit_status(scan, "lock_waits_history_long_size", sizes->lock_waits_history,
 				"Lock waits kept with both statements");
+	emit_status(scan, "error_log_size", sizes->error_log, "Messages of the server's log kept in memory");
 	emit_status(scan, "max_file_instances", sizes->files, "Rows of file_instances");
 	emit_status(scan, "max_table_instances", sizes->tables, "Tables and indexes that are told apart");
 	emit_status(scan, "max_statement_stack", sizes->statement_stack, "Nested statements kept as rows");

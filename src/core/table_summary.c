@@ -55,7 +55,6 @@ typedef struct Collector
 	uint32_t	count;
 	void	  **stat;			/* [owner][number], made on demand */
 	uint64_t   *thread_id;		/* [slot]: whose numbers these are; level thread only */
-	PfsTransactionRecord *ended;	/* transactions of the thread that is being read */
 	PfsStatementStat *of_class; /* [class]: statements of the thread that is being read ... */
 	uint32_t   *classes;		/* ... which are there ... */
 	uint32_t	class_count;	/* ... how many */
@@ -382,23 +381,6 @@ typedef struct TransactionCells
 
 _Static_assert(offsetof(PfsAggregate, transaction) == sizeof(PfsCell), "read as a cell");
 
-/* Copies a thread's cells, and what has ended and is in none of them: how many.  Under its sequence. */
-static uint32_t
-copy_transactions(PfsArena *arena, PfsThread *thread, TransactionCells *cells, PfsTransactionRecord *to)
-{
-	uint32_t	slots = pfs_thread_transaction_slots(&arena->sizes);
-	uint64_t	summed = pfs_load(&thread->transactions_summed);
-	uint64_t	ended = pfs_load(&thread->transactions_ended);
-	uint32_t	count = ended > summed ? (uint32_t) pfs_min(ended - summed, (uint64_t) slots) : 0;
-
-	for (PfsScope scope = 0; scope < PFS_SCOPES; scope++)
-		pfs_copy_words(&cells->of[scope], pfs_thread_aggregate(arena, thread, scope), sizeof(cells->of[scope]));
-	for (uint32_t i = 0; i < count; i++)
-		pfs_copy_words(&to[i], pfs_thread_transaction(arena, thread, (uint32_t) ((ended - 1 - i) % slots)),
-					   PFS_CACHE_LINE);
-	return count;
-}
-
 static void
 add_transactions(Collector *c, uint32_t owner, PfsScope scope, uint32_t epoch, const PfsTransactionStat *stat)
 {
@@ -412,12 +394,9 @@ collect_transactions(Collector *c, PfsThread *thread, uint32_t owner)
 {
 	PfsScan    *scan = c->scan;
 	TransactionCells cells;
-	uint32_t	count;
 	uint32_t	begin;
 	int			tries = 0;
 
-	if (c->ended == NULL)
-		c->ended = scan->alloc(scan, pfs_thread_transaction_slots(&scan->arena->sizes) * sizeof(*c->ended));
 	do
 	{
 		if (!pfs_try_read(tries++))
@@ -426,18 +405,11 @@ collect_transactions(Collector *c, PfsThread *thread, uint32_t owner)
 			return;				/* left out */
 		}
 		begin = pfs_seq_read_begin(&thread->seq);
-		count = copy_transactions(scan->arena, thread, &cells, c->ended);
+		for (PfsScope scope = 0; scope < PFS_SCOPES; scope++)
+			pfs_copy_words(&cells.of[scope], pfs_thread_aggregate(scan->arena, thread, scope), sizeof(cells.of[scope]));
 	} while (!pfs_seq_read_ok(&thread->seq, begin));
 	for (PfsScope scope = 0; scope < PFS_SCOPES; scope++)
 		add_transactions(c, owner, scope, cells.of[scope].head.epoch, &cells.of[scope].stat);
-	for (uint32_t i = 0; i < count; i++)
-	{
-		const PfsTransactionRecord *record = &c->ended[i];
-		PfsTransactionStat stat = {0};
-
-		pfs_transaction_stat_add(&stat, record);
-		add_transactions(c, owner, record->global ? PFS_SCOPE_GLOBAL : PFS_SCOPE_THREAD, record->epoch, &stat);
-	}
 }
 
 static void

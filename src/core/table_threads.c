@@ -53,7 +53,7 @@ static const PfsColumn thread_columns[] = {
 	offsetof(ThreadRow, state), 0},
 	{"processlist_info", "Statement being executed, else NULL", PFS_COLUMN_TEXT,
 	offsetof(ThreadRow, info), 0},
-	{"parent_thread_id", "Leader of a parallel worker", PFS_COLUMN_U64,
+	{"parent_thread_id", "Leader of a parallel worker; of an autovacuum worker the launcher", PFS_COLUMN_U64,
 	offsetof(ThreadRow, parent_thread_id), PFS_COLUMN_NULL_IF_ZERO},
 	{"role", "Always NULL, as in MySQL", PFS_COLUMN_TEXT, offsetof(ThreadRow, role), 0},
 	{"instrumented", "Is the thread observed? UPDATE takes effect from its next event",
@@ -118,6 +118,22 @@ read_identity(PfsArena *arena, PfsThread *thread, PfsThread *copy)
 	return copy->owner != 0 && copy->thread_id != 0;
 }
 
+/* Thread of the process that starts those of this class; 0 = none. */
+static uint64_t
+parent_of_class(PfsArena *arena, uint32_t class)
+{
+	uint32_t	parent = pfs_host_parent_class != NULL ? pfs_host_parent_class(class) : UINT32_MAX;
+
+	if (parent == UINT32_MAX)
+		return 0;
+	PFS_EACH_THREAD(arena, thread, slot)
+	{
+		if (pfs_load(&thread->class) == parent)
+			return pfs_load(&thread->thread_id);
+	}
+	return 0;
+}
+
 static void
 emit_thread(PfsScan *scan, PfsThread *thread)
 {
@@ -146,7 +162,8 @@ emit_thread(PfsScan *scan, PfsThread *thread)
 	if (class->foreground && state < PFS_LENGTH(states))
 		row.state = pfs_text_of_string(states[state]);
 	row.info = running_text(scan, thread, copy->thread_id);
-	row.parent_thread_id = copy->parent_thread_id;
+	row.parent_thread_id = copy->parent_thread_id != 0 ? copy->parent_thread_id
+		: parent_of_class(arena, copy->class);
 	row.instrumented = copy->instrumented;
 	row.history = copy->history;
 	if (class->foreground && pfs_host_connection_type != NULL)

@@ -13,6 +13,7 @@
 #include "core/setup.h"
 #include "core/summing.h"
 #include "core/timer.h"
+#include "core/wait_block.h"
 #include "core/wait_sum.h"
 
 #define SLEEPS_FOR_ROWS 100		/* of a millisecond each, until rows are free that others stand in */
@@ -102,10 +103,8 @@ hide_events(PfsArena *arena, PfsThread *thread)
 	for (int i = 0; i < PFS_ANSWERS; i++)
 		pfs_store(&thread->answered[i], 0);
 	pfs_zero_words(thread->timed_answers.stat, sizeof(thread->timed_answers.stat));
-	pfs_store(&thread->transaction_shown, PFS_NO_TRANSACTION);
-	pfs_store(&thread->transactions_ended, 0);
-	pfs_store(&thread->transactions_summed, 0);
-	pfs_store(&thread->transactions_summing, 0);
+	pfs_store(&pfs_thread_own_aggregate(thread)->transaction_shown, PFS_NO_TRANSACTION);
+	pfs_store(&pfs_thread_own_aggregate(thread)->transactions_ended, 0);
 	pfs_store(&thread->wait_depth, 0);
 	pfs_store(&thread->waits_ended, 0);
 	pfs_store(&thread->waits_copied, PFS_NOT_COPIED);
@@ -127,9 +126,9 @@ fold_objects(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 
 	pfs_answers_sum(arena, thread);
 	pfs_sum_journal(arena, thread, long_history);
-	pfs_transactions_sum(arena, thread);
+	pfs_wait_blocks_mend(arena, thread);
 	if (long_history != NULL)
-		pfs_history_waits(arena, thread, &long_history->waits);
+		pfs_history_waits(arena, thread, &long_history->waits, UINT64_MAX);
 	for (size_t i = 0; i < PFS_LENGTH(kinds); i++)
 		pfs_cache_fold_all(arena, thread, kinds[i], &sleeps);
 	pfs_seq_write_begin(&thread->seq);

@@ -20,7 +20,9 @@
 typedef struct PfsAggregate
 {
 	uint32_t	transaction_epoch;	/* begins as a cell */
-	uint32_t	spare[3];
+	/* of a thread's first one: each transaction writes this line */
+	uint32_t	transaction_shown;	/* where that of events_transactions_current stands, in bytes, or PFS_NO_TRANSACTION */
+	uint64_t	transactions_ended; /* number of the last one in the ring */
 	PfsTransactionStat transaction;
 	PfsRef		cell[];			/* statement classes, errors, waits */
 } PfsAggregate;
@@ -75,7 +77,7 @@ typedef struct PfsParty
 #define PFS_DIGEST_WAIT_CACHE 128	/* cells of (digest, wait) of one thread */
 #define PFS_OBJECT_CACHE 64		/* cells of files, and of tables, of one thread */
 #define PFS_WAIT_STACK 5		/* waits inside each other */
-#define PFS_WAITS_UNCOPIED 32	/* waits that may stand in the thread's ring alone, before they go to the long history */
+#define PFS_WAIT_BLOCK 16		/* rows of waits that go to the long history together, see wait_block.h */
 #define PFS_CALL_COUNTERS 128	/* libc calls that are counted, see interposed_calls */
 
 /* The client connection of a thread: one row of socket_instances. */
@@ -171,10 +173,6 @@ typedef struct PfsThread
 	uint32_t	answered_epoch; /* reset counter when they began ... */
 	uint32_t	answered_scope; /* ... PfsScope for which they count */
 
-	uint64_t	transactions_ended; /* number of the last one in the ring */
-	uint64_t	transactions_summed;	/* as with statements, see summing.h ... */
-	uint64_t	transactions_summing;	/* ... if the owner was killed */
-	uint32_t	transaction_shown;	/* slot of events_transactions_current, or PFS_NO_TRANSACTION */
 	uint32_t	histogram_epoch;	/* of what follows: the thread's part of the global histogram */
 	PfsSeq		moves;			/* odd while content of its cells of digests moves there, and to cells of classes */
 	uint64_t	histogram[PFS_BUCKETS];
@@ -222,9 +220,15 @@ pfs_thread(const PfsArena *arena, uint32_t slot)
 }
 
 static inline PfsAggregate *
+pfs_thread_own_aggregate(PfsThread *thread)
+{
+	return (PfsAggregate *) ((char *) thread + PFS_ALIGN_UP(sizeof(PfsThread), 64));
+}
+
+static inline PfsAggregate *
 pfs_thread_aggregate(const PfsArena *arena, PfsThread *thread, PfsScope scope)
 {
-	return (PfsAggregate *) ((char *) thread + PFS_ALIGN_UP(sizeof(PfsThread), 64) +
+	return (PfsAggregate *) ((char *) pfs_thread_own_aggregate(thread) +
 							 (pfs_unlikely(scope != PFS_SCOPE_THREAD) ? arena->aggregate_bytes : 0));
 }
 
@@ -238,16 +242,13 @@ pfs_thread_has_statements(const PfsArena *arena, const PfsThread *thread)
 #define PFS_NO_TRANSACTION UINT32_MAX
 
 /*
- * Transaction slots: a ring of at least the history's length and one more.  A transaction is written where
- * it will stay: the slot at the head of the ring, whose old content is no longer shown.  Those that have ended are
- * summed when the ring begins again.
+ * Transaction slots: a ring of the history's length and one more.  A transaction is written where it will stay: in the
+ * slot behind those that have ended, whose old content is no longer shown.
  */
-#define PFS_TRANSACTIONS_UNSUMMED 16
-
 static inline uint32_t
 pfs_thread_transaction_slots(const PfsSizes *sizes)
 {
-	return pfs_max(sizes->transactions_history + 1, (uint32_t) PFS_TRANSACTIONS_UNSUMMED);
+	return sizes->transactions_history + 1;
 }
 
 static inline PfsTransactionRecord *
@@ -256,20 +257,50 @@ pfs_thread_transaction(const PfsArena *arena, PfsThread *thread, uint32_t slot)
 	return (PfsTransactionRecord *) ((char *) thread + arena->thread_transactions_offset) + slot;
 }
 
+/* That of the next one. */
+static inline PfsTransactionRecord *
+pfs_thread_next_transaction(const PfsArena *arena, PfsThread *thread)
+{
+	return pfs_thread_transaction(arena, thread, (uint32_t) (pfs_load(&pfs_thread_own_aggregate(thread)->transactions_ended) %
+															 pfs_thread_transaction_slots(&arena->sizes)));
+}
+
 /*
- * Waits: a ring of the history's length and one more, where they are written and stay, as transactions
- * do, and until they are copied to the long history; then PFS_WAIT_STACK slots for those that are inside each other.
+ * Waits: a ring of blocks, where they are written and stay, as transactions do, and until they go to the long history: one
+ * that is written, and the history's length.  In the thread are the blocks' numbers, and PFS_WAIT_STACK slots, behind those
+ * of the ring, for those that are inside each other.
  */
+static inline uint32_t
+pfs_thread_wait_blocks(const PfsSizes *sizes)
+{
+	return 1 + pfs_max(1u, (sizes->waits_history + PFS_WAIT_BLOCK - 1) / PFS_WAIT_BLOCK);
+}
+
 static inline uint32_t
 pfs_thread_wait_ring(const PfsSizes *sizes)
 {
-	return sizes->waits_history == 0 ? 1 : pfs_max(sizes->waits_history + 1, (uint32_t) PFS_WAITS_UNCOPIED);
+	return pfs_thread_wait_blocks(sizes) * PFS_WAIT_BLOCK;
 }
 
 static inline PfsWaitSlot *
-pfs_thread_waits(const PfsArena *arena, PfsThread *thread)
+pfs_thread_wait_stack(const PfsArena *arena, PfsThread *thread)
 {
-	return (PfsWaitSlot *) ((char *) thread + arena->thread_waits_offset);
+	return (PfsWaitSlot *) ((char *) thread + arena->wait_blocks.thread_offset);
+}
+
+/* Which blocks, and an exchange of one for another, see wait_block.c. */
+typedef struct PfsThreadBlocks
+{
+	uint64_t	given_until;	/* so many waits are copied afterwards */
+	uint32_t	given;			/* number of a block */
+	uint32_t	taken;			/* the same + 1; 0 = there is none under way */
+	uint32_t	number[];		/* those of the ring */
+} PfsThreadBlocks;
+
+static inline PfsThreadBlocks *
+pfs_thread_blocks(const PfsArena *arena, PfsThread *thread)
+{
+	return (PfsThreadBlocks *) (pfs_thread_wait_stack(arena, thread) + PFS_WAIT_STACK);
 }
 
 static inline uint32_t

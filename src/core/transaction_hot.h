@@ -1,6 +1,6 @@
 /*
  * transaction_hot.h
- *		End of a transaction, to be compiled into who sees most of them.
+ *		Begin and end of a transaction, to be compiled into who sees most of them.
  */
 #ifndef PFS_TRANSACTION_HOT_H
 #define PFS_TRANSACTION_HOT_H
@@ -16,7 +16,7 @@ pfs_transaction_fill(const PfsSession *session, PfsTransactionRecord *record, ui
 	pfs_store(&record->nesting_event_id, nesting);
 	pfs_store(&record->start, start);
 	pfs_store(&record->trx_id, 0);
-	pfs_store(&record->state, session->transaction_rows.fresh);
+	pfs_store(&record->state, session->transaction.fresh);
 	pfs_store(&record->epoch, pfs_epoch_of(session->decided));
 }
 
@@ -26,22 +26,20 @@ pfs_transaction_open_row(PfsSession *session, PfsTicks start, uint64_t nesting)
 {
 	PfsTransaction *transaction = &session->transaction;
 	PfsThread  *thread = session->thread;
-	uint32_t	head = session->transaction_rows.head;
-	PfsTransactionRecord *record = session->transaction_rows.ring + head;
+	PfsTransactionRecord *record = transaction->event;
 	uint64_t	id;
 
 	pfs_seq_write_begin(&thread->seq);
 	id = pfs_next_number(&thread->event_id);
 	pfs_transaction_fill(session, record, id, nesting, start);
-	pfs_store(&thread->transaction_shown, head);
+	pfs_store(&pfs_thread_own_aggregate(thread)->transaction_shown, (uint32_t) (uintptr_t) record - (uint32_t) (uintptr_t) thread);
 	pfs_seq_write_end(&thread->seq);
 	transaction->open = transaction->recorded = true;
-	transaction->event = record;
 	transaction->event_id = id;
 	return record;
 }
 
-/* The same where none is under way, of a session that is decided; the caller has seen that it makes a row (transaction_rows.shown). */
+/* The same of a plain one: the caller has seen pfs_transaction_is, and that no recording is under way. */
 static inline __attribute__((always_inline)) PfsTransactionRecord *
 pfs_transaction_open_plain(PfsSession *session, PfsTicks start, uint64_t nesting)
 {
@@ -54,54 +52,57 @@ pfs_transaction_open_plain(PfsSession *session, PfsTicks start, uint64_t nesting
 	return record;
 }
 
-/* transaction.c: the ring begins again. */
-extern void pfs_transactions_sum_ring(PfsSession *session);
-
 /* Inside the thread's sequence. */
 static inline __attribute__((always_inline)) void
-pfs_transaction_finish(const PfsSession *session, PfsTransactionRecord *record, PfsTransactionState outcome, PfsTicks end,
+pfs_transaction_finish(const PfsThread *thread, PfsTransactionRecord *record, PfsTransactionState outcome, PfsTicks end,
 					   uint32_t epoch)
 {
 	pfs_store(&record->outcome, (uint8_t) outcome);
-	pfs_store(&record->end, pfs_max(end, record->start));
-	pfs_store(&record->end_event_id, pfs_load(&session->thread->event_id));
+	pfs_store(&record->end, end);
+	pfs_store(&record->end_event_id, pfs_load(&thread->event_id));
 	pfs_store(&record->epoch, epoch);
 }
 
-/* It is a record in the ring that has ended. */
-static inline __attribute__((always_inline)) void
-pfs_transaction_stays(PfsTransactionRows *rows, PfsThread *thread)
-{
-	pfs_add(&thread->transactions_ended, 1);
-	rows->head++;
-}
-
-/* Does the one that is open end in the plain way: in the ring, where it is summed when that begins again, and nowhere else? */
+/* Does the one that is open end in the plain way: it stays in the ring, and is added where the last one was? */
 static inline bool
-pfs_transaction_is_plain(const PfsSession *session)
+pfs_transaction_ends_plain(const PfsSession *session)
 {
-	return session->transaction.recorded && session->transaction_rows.history_only &&
-		session->decided == pfs_load_acquire(&session->arena->changes);
+	const PfsTransaction *transaction = &session->transaction;
+	const uint8_t plain[sizeof(uint32_t)] = {true, true, true};
+	uint32_t	expected,
+				is;
+
+	memcpy(&expected, plain, sizeof(expected));
+	memcpy(&is, &transaction->open, sizeof(is));
+	return is == expected &&
+		session->decided == pfs_load_acquire(&session->arena->changes) &&
+		pfs_load(&pfs_thread_own_aggregate(session->thread)->transaction_epoch) == pfs_epoch_of(session->decided);
 }
 
 /* Ends such a one, where no recording is under way. */
 static inline __attribute__((always_inline)) void
 pfs_transaction_close_plain(PfsSession *session, PfsTransactionState outcome, PfsTicks end)
 {
+	PfsTransaction *transaction = &session->transaction;
 	PfsThread  *thread = session->thread;
-	PfsTransactionRows *rows = &session->transaction_rows;
+	PfsTransactionRecord *record = transaction->event;
+	PfsAggregate *own = pfs_thread_own_aggregate(thread);
+	PfsTicks	start = record->start;
 
 	pfs_assume(!session->busy);
 	(void) pfs_enter_recording(session);
 	pfs_seq_write_begin(&thread->seq);
-	session->transaction.open = false;
-	session->transaction.event_id = 0;
-	pfs_transaction_finish(session, session->transaction.event, outcome, end, pfs_epoch_of(session->decided));
-	pfs_transaction_stays(rows, thread);
+	transaction->open = transaction->recorded = false;
+	transaction->event_id = 0;
+	end = pfs_max(end, start);
+	pfs_transaction_finish(thread, record, outcome, end, pfs_epoch_of(session->decided));
+	pfs_timer_stat_add(pfs_transaction_timer(&own->transaction, record), pfs_max(end - start, (PfsTicks) 1));
+	pfs_add(&own->transactions_ended, 1);
+	/* a signal handler that decides anew just now sets the next one, too */
+	transaction->event = pfs_likely(record + 1 != transaction->ring_end) ? record + 1
+		: pfs_thread_transaction(session->arena, thread, 0);
 	pfs_seq_write_end(&thread->seq);
 	pfs_leave_recording(session);
-	if (pfs_unlikely(rows->head == rows->slots))
-		pfs_transactions_sum_ring(session);
 }
 
 #endif							/* PFS_TRANSACTION_HOT_H */

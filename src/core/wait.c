@@ -194,7 +194,7 @@ pfs_wait_know_socket(PfsSession *session, uint32_t wait, uint64_t object, PfsSoc
 		!pfs_enter_recording(session))
 		return false;
 	for (int io = PFS_IO_READ; io <= PFS_IO_WRITE; io++)
-		known->what[io] = pfs_wait_row_what(session->arena, wait, socket_operations[io], PFS_WAIT_OBJECT_SOCKET);
+		known->what[io] = pfs_wait_row_what(session, wait, socket_operations[io], PFS_WAIT_OBJECT_SOCKET);
 	known->sums = &thread->call_sums;
 	known->changes = hot->changes;
 	/* what counts from now on is of this epoch */
@@ -216,7 +216,7 @@ pfs_wait_know_idle(PfsSession *session, uint32_t wait, PfsSocketKnown *known)
 	known->idle = hot != NULL && hot->changes == known->changes && known->shown;
 	if (!known->idle)
 		return;
-	known->idle_what = pfs_wait_row_what(session->arena, wait, PFS_OPERATION_IDLE, PFS_WAIT_OBJECT_SOCKET);
+	known->idle_what = pfs_wait_row_what(session, wait, PFS_OPERATION_IDLE, PFS_WAIT_OBJECT_SOCKET);
 	pfs_store(&known->sums->idle_wait, wait);
 }
 
@@ -231,12 +231,14 @@ pfs_wait_end_socket_otherwise(PfsSession *session, const PfsSocketKnown *known, 
 							  int64_t bytes, PfsTicks end)
 {
 	PfsThread  *thread = session->thread;
+	PfsWaitRows *rows = &session->wait_rows;
 	PfsWait		wait = {.start = call.start,.event_id = call.event_id,.wait = known->wait,
 		.kind = PFS_WAIT_SOCKET,.operation = socket_operations[io]};
 
-	if (wait.event_id != 0)		/* it is one of the waits inside each other now */
+	/* if it still stands at the head, it is one of the waits inside each other now */
+	if (call.event_id != 0 && call.record == &rows->slots[rows->head].record && call.record->event_id == call.event_id)
 	{
-		wait.level = session->wait_rows.level_at_head = (uint8_t) (pfs_load(&thread->wait_depth) + 1);
+		wait.level = rows->level_at_head = (uint8_t) (pfs_load(&thread->wait_depth) + 1);
 		pfs_store(&thread->wait_depth, wait.level);
 	}
 	pfs_wait_end(session, &wait, end, bytes);
@@ -290,9 +292,9 @@ add_rows(PfsTimerStat *stat, uint64_t rows, PfsTicks ticks, uint64_t weight)
 
 /* What rows of tables are in waits; with an operation more, in those of it. */
 static inline uint64_t
-what_of_rows(const PfsArena *arena)
+what_of_rows(const PfsSession *session)
 {
-	return pfs_wait_row_what(arena, pfs_load(&arena->table_wait), PFS_OPERATION_FETCH, PFS_WAIT_OBJECT_TABLE);
+	return pfs_wait_row_what(session, pfs_load(&session->arena->table_wait), PFS_OPERATION_FETCH, PFS_WAIT_OBJECT_TABLE);
 }
 
 _Static_assert(PFS_OPERATION_INSERT == PFS_OPERATION_FETCH + (int) PFS_TABLE_INSERT &&
@@ -303,12 +305,6 @@ static inline uint64_t
 what_of_operation(uint64_t what, PfsTableOperation operation)
 {
 	return what + operation * (PfsWaitRecord) {.operation = 1}.what;
-}
-
-static inline uint64_t
-table_object(uint32_t row, uint32_t use)
-{
-	return row | (uint64_t) use << 32;
 }
 
 PFS_HOT void
@@ -334,7 +330,7 @@ pfs_wait_table_sampled(PfsSession *session, uint32_t row, uint32_t use, PfsTable
 		pfs_seq_write_end(&table->head.seq);
 	}
 	if (pfs_unlikely(session->wait_rows.shown) && rows != 0)
-		pfs_wait_row_whole(session, what_of_operation(what_of_rows(arena), operation), table_object(row, use),
+		pfs_wait_row_whole(session, what_of_operation(what_of_rows(session), operation), pfs_table_object(row, use),
 						   ticks != 0 ? start : 0, ticks != 0 ? start + ticks : 0, (int64_t) rows);
 	pfs_seq_write_end(&session->thread->seq);
 	pfs_leave_recording(session);
@@ -356,17 +352,17 @@ show_rows_inside(PfsSession *session, uint64_t what, uint64_t object, uint64_t r
 }
 
 PFS_HOT __attribute__((noinline)) void
-pfs_wait_rows_show(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation, uint64_t rows)
+pfs_wait_rows_show(PfsSession *session, const PfsStatement *statement, uint64_t object, PfsTableOperation operation,
+				   uint64_t rows)
 {
-	uint64_t	what = what_of_operation(session->rows_what, operation),
-				object = table_object(row, use);
+	uint64_t	what = what_of_operation(session->wait_rows.table_what, operation);
 
 	if (!pfs_enter_recording(session))
 		return;
 	if (pfs_unlikely(pfs_load(&session->thread->wait_depth) != 0))
 		show_rows_inside(session, what, object, rows);
 	else
-		pfs_wait_row_whole_alone(session, what, object, 0, 0, (int64_t) rows);
+		pfs_wait_row_whole_alone(session, statement, what, object, 0, 0, (int64_t) rows);
 	pfs_leave_recording(session);
 }
 
@@ -399,7 +395,7 @@ remember_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 	{
 		hot->cell = (uint32_t) at;
 		hot->shown = session->wait_rows.shown;
-		session->rows_what = what_of_rows(arena);
+		session->wait_rows.table_what = what_of_rows(session);
 		hot->changes = changes;
 	}
 	pfs_leave_recording(session);

@@ -152,9 +152,16 @@ extern PfsObjectCell pfs_no_cell;
 extern void pfs_wait_rows_slow(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t use,
 							   PfsTableOperation operation, uint64_t rows);
 
-/* The row of such an event, untimed. */
-extern void pfs_wait_rows_show(PfsSession *session, uint32_t row, uint32_t use, PfsTableOperation operation,
-							   uint64_t rows);
+/* A table as its rows show it, see PfsWaitObject. */
+static inline uint64_t
+pfs_table_object(uint32_t row, uint32_t use)
+{
+	return row | (uint64_t) use << 32;
+}
+
+/* The row of such an event, untimed, of the statement that waits. */
+extern void pfs_wait_rows_show(PfsSession *session, const PfsStatement *statement, uint64_t object,
+							   PfsTableOperation operation, uint64_t rows);
 
 /* Is what it takes to count rows known, and how the switches are now? */
 static inline bool
@@ -197,7 +204,7 @@ pfs_wait_rows(PfsSession *session, PfsObjectCell **cell, uint32_t row, uint32_t 
 					 !pfs_wait_rows_quickly(session, *cell, &row, &use, operation, rows)))
 		pfs_wait_rows_slow(session, cell, row, use, operation, rows);
 	else if (pfs_unlikely(session->rows.shown))
-		pfs_wait_rows_show(session, row, use, operation, rows);
+		pfs_wait_rows_show(session, pfs_waiting_statement(session), pfs_table_object(row, use), operation, rows);
 }
 
 /* What a top-level statement waited for before it was known: while it was parsed. */

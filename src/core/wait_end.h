@@ -200,7 +200,8 @@ pfs_wait_is_known(const PfsSession *session, const PfsSocketKnown *known)
 static inline bool
 pfs_wait_is_at_rest(const PfsSession *session)
 {
-	return pfs_session_is(session, PFS_PHASE_REST, false) && session->running == NULL && session->top == NULL;
+	return pfs_session_is(session, PFS_PHASE_REST, false) &&
+		((uintptr_t) session->running | (uintptr_t) session->top) == 0;
 }
 
 /*
@@ -238,14 +239,14 @@ pfs_wait_begin_socket(PfsSession *session, const PfsSocketKnown *known, PfsIoPar
 	if (depth == 0)				/* so nothing is at the head */
 		nesting = at_rest ? pfs_wait_nesting_at_rest(session) : pfs_wait_row_nesting_busy(session);
 	else if (pfs_likely(depth == 1 && rows->level_at_head == 0))
-		nesting = (PfsWaitNesting) {rows->slots[rows->ring].record.event_id, PFS_NESTING_WAIT};
+		nesting = (PfsWaitNesting) {rows->stack[0].record.event_id, PFS_NESTING_WAIT};
 	else
 		return false;
 	head = rows->head;
 	call->record = &rows->slots[head].record;
 	call->start = pfs_now_near();
 	call->event_id = pfs_wait_row_start(thread, call->record, known->what[io], known->object, nesting, call->start);
-	pfs_store(&thread->wait_shown, head);
+	pfs_store_release(&thread->wait_shown, head);	/* before that another thread's row may have stood there */
 	return true;
 }
 
@@ -259,7 +260,7 @@ pfs_wait_begin_idle(PfsSession *session, PfsWait *idle, const PfsSocketKnown *kn
 
 	idle->start = start;
 	idle->level = 1;
-	idle->event_id = pfs_wait_row_start(thread, &rows->slots[rows->ring].record, known->idle_what, known->object,
+	idle->event_id = pfs_wait_row_start(thread, &rows->stack[0].record, known->idle_what, known->object,
 										pfs_wait_nesting_at_rest(session), start);
 	pfs_store(&thread->wait_shown, rows->ring);
 	pfs_store(&thread->wait_depth, 1);
@@ -272,11 +273,13 @@ pfs_wait_row_leave(PfsSession *session, PfsThread *thread)
 	PfsWaitRows *rows = &session->wait_rows;
 	uint32_t	next = rows->head + 1;
 
+	if (pfs_unlikely(next >= rows->turn))
+	{
+		pfs_wait_row_leave_last(session);
+		return;
+	}
 	pfs_publish_next(&thread->waits_ended);
 	rows->head = next;
-	/* not ==: a signal handler that decides anew just now sets head and turn, before this sets the head again */
-	if (pfs_unlikely(next >= rows->turn))
-		pfs_wait_row_turn_alone(session);
 }
 
 /* The call is over, at this tick, as far from statements as it began.  False: it does not end simply, nothing was done. */
@@ -311,7 +314,7 @@ pfs_wait_end_idle(PfsSession *session, const PfsWait *idle, const PfsSocketKnown
 {
 	PfsThread  *thread = session->thread;
 	const PfsWaitRows *rows = &session->wait_rows;
-	const PfsWaitRecord *record = &rows->slots[rows->ring].record;
+	const PfsWaitRecord *record = &rows->stack[0].record;
 	PfsWaitRecord *head = &rows->slots[rows->head].record;
 
 	if (pfs_unlikely(idle->level == 0 || idle->start == 0 || record->event_id != idle->event_id))
@@ -326,7 +329,7 @@ pfs_wait_end_idle(PfsSession *session, const PfsWait *idle, const PfsSocketKnown
 	pfs_copy_words(&head->object, &record->object, 2 * sizeof(uint64_t));	/* and what it is */
 	pfs_store_release(&head->event_id, idle->event_id);
 	pfs_store(&thread->wait_depth, 0);
-	pfs_store(&thread->wait_shown, rows->head);
+	pfs_store_release(&thread->wait_shown, rows->head);
 	pfs_wait_row_leave(session, thread);
 	return true;
 }

@@ -4,10 +4,12 @@
  */
 #include "core/wait_row.h"
 
+#include "core/wait_block.h"
+
 static inline PfsWaitRecord *
 stack(const PfsSession *session, uint32_t level)
 {
-	return &session->wait_rows.slots[session->wait_rows.ring + level - 1].record;
+	return &session->wait_rows.stack[level - 1].record;
 }
 
 /* The row of a wait that has not ended, or NULL: somebody else's stands there by now. */
@@ -83,7 +85,7 @@ pfs_wait_row_close_slow(PfsSession *session, const PfsWait *wait, PfsTicks end, 
 	if (record != head)
 		pfs_copy_words(head, record, sizeof(*record));
 	show_outer(session, wait);
-	pfs_wait_row_keep(session, session->thread, head);
+	pfs_wait_row_keep(session, session->thread);
 }
 
 PFS_COLD void
@@ -111,6 +113,22 @@ pfs_wait_row_drop(PfsSession *session, const PfsWait *wait)
 	show_outer(session, wait);
 }
 
+/* The block in this place of the ring, the oldest one, will be written over: its rows go to the long history, if they belong there. */
+static inline void
+leave_block(PfsSession *session, uint32_t place)
+{
+	PfsArena   *arena = session->arena;
+	PfsThread  *thread = session->thread;
+	uint64_t	ended = pfs_load(&thread->waits_ended),
+				copied = pfs_load(&thread->waits_copied),
+				until = ended - session->wait_rows.ring + PFS_WAIT_BLOCK;
+
+	if (pfs_likely(copied + session->wait_rows.ring == ended) && pfs_wait_block_give(arena, thread, place, until))
+		return;
+	if (ended >= session->wait_rows.ring && copied < until)	/* else nothing is copied, or has been already */
+		pfs_history_waits(arena, thread, &session->statements_long.waits, until);
+}
+
 PFS_HOT __attribute__((noinline)) void
 pfs_wait_row_turn(PfsSession *session)
 {
@@ -118,17 +136,21 @@ pfs_wait_row_turn(PfsSession *session)
 
 	if (rows->head >= rows->ring)
 		rows->head = 0;
-	pfs_wait_row_next_turn(rows);
-	pfs_history_waits(session->arena, session->thread, &session->statements_long.waits);
+	leave_block(session, rows->head / PFS_WAIT_BLOCK);
+	pfs_wait_block_enter(session);
 }
 
 PFS_HOT __attribute__((noinline)) void
-pfs_wait_row_turn_alone(PfsSession *session)
+pfs_wait_row_leave_last(PfsSession *session)
 {
+	PfsWaitRows *rows = &session->wait_rows;
+	uint32_t	next = rows->head + 1;
 	bool		busy = session->busy;
 
-	session->busy = true;		/* for signal handlers: the head must turn, whatever it is */
+	session->busy = true;		/* for signal handlers: the head is behind its block until it has turned */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	pfs_publish_next(&session->thread->waits_ended);
+	rows->head = next;			/* a handler that decides anew just now has set it, which is mended with the turn */
 	pfs_wait_row_turn(session);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	session->busy = busy;

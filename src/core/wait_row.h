@@ -6,7 +6,7 @@
  * one shown as current; when it has ended, the head moves on, if there is a history.  Of waits inside each
  * other the innermost one is at the head; those around it are in the stack behind the ring, and are copied
  * to the head when they end.  Idle time is there from its beginning: what brings the next command is inside.
- * Rows go to the long history out of the ring, PFS_WAITS_UNCOPIED at a time.
+ * Rows go to the long history by blocks, see wait_block.h: without the other consumer they are in the ring only for that, hidden.
  *
  * The short ways (wait_end.h, rows of tables) write rows outside of the thread's sequence, so readers do not rely on it alone: while a
  * row is written its event_id is 0, its end_event_id comes after all that belongs to its end, and what has ended stays
@@ -43,11 +43,13 @@ extern void pfs_wait_row_whole_inside(PfsSession *session, uint64_t what, uint64
 
 extern void pfs_wait_row_drop(PfsSession *session, const PfsWait *wait);
 
-/* Waits are inside the wait below them, else inside the statement, else inside the transaction. */
+/*
+ * Waits are inside the wait below them, else inside the statement, else inside the transaction.  statement: the one that
+ * waits, or NULL, see pfs_waiting_statement.
+ */
 static inline PfsWaitNesting
-pfs_wait_row_nesting(PfsSession *session)
+pfs_wait_row_nesting_of(PfsSession *session, const PfsStatement *statement)
 {
-	const PfsStatement *statement = pfs_waiting_statement(session);
 	uint64_t	transaction = session->transaction.event_id;
 
 	while (pfs_unlikely(statement != NULL) && !statement->recorded)
@@ -57,6 +59,12 @@ pfs_wait_row_nesting(PfsSession *session)
 	if (pfs_unlikely(session->phase == PFS_PHASE_COMMAND))
 		return pfs_wait_row_promised(session);
 	return (PfsWaitNesting) {transaction, transaction != 0 ? PFS_NESTING_TRANSACTION : PFS_NESTING_NONE};
+}
+
+static inline PfsWaitNesting
+pfs_wait_row_nesting(PfsSession *session)
+{
+	return pfs_wait_row_nesting_of(session, pfs_waiting_statement(session));
 }
 
 static inline __attribute__((always_inline)) void
@@ -75,10 +83,10 @@ pfs_wait_row_object(PfsWaitRecord *record, const PfsWaitObject *object, PfsWaitO
 
 /* What of a record is known before its wait begins. */
 static inline uint64_t
-pfs_wait_row_what(const PfsArena *arena, uint32_t number, uint8_t operation, PfsWaitObjectType type)
+pfs_wait_row_what(const PfsSession *session, uint32_t number, uint8_t operation, PfsWaitObjectType type)
 {
-	return (PfsWaitRecord) {.epoch = pfs_load_acquire(&arena->reset_now),.wait = (uint16_t) number,
-		.operation = operation,.kinds = (uint8_t) (type << 4)}.what;
+	return (PfsWaitRecord) {.epoch = pfs_load_acquire(&session->arena->reset_now),.wait = (uint16_t) number,
+		.operation = operation,.kinds = (uint8_t) (type << 4 | session->wait_rows.hidden)}.what;
 }
 
 /* The same with what it is in. */
@@ -131,7 +139,7 @@ pfs_wait_row_open(PfsSession *session, PfsWait *wait)
 	if (wait->kind == PFS_WAIT_IDLE)
 	{
 		/* nothing else is under way in a session that is idle: what is left was left by a jump */
-		record = &rows->slots[rows->ring].record;
+		record = &rows->stack[0].record;
 		rows->level_at_head = 0;
 		depth = 0;
 		pfs_store(&thread->wait_shown, rows->ring);
@@ -146,11 +154,11 @@ pfs_wait_row_open(PfsSession *session, PfsWait *wait)
 	}
 	wait->level = (uint8_t) (depth + 1);
 	nesting = depth == 0 ? pfs_wait_row_nesting(session)
-		: (PfsWaitNesting) {rows->slots[rows->ring + depth - 1].record.event_id, PFS_NESTING_WAIT};
+		: (PfsWaitNesting) {rows->stack[depth - 1].record.event_id, PFS_NESTING_WAIT};
 	wait->event_id = pfs_wait_row_start(thread, record,
-										pfs_wait_row_what(session->arena, wait->wait, wait->operation, PFS_WAIT_OBJECT_NONE),
+										pfs_wait_row_what(session, wait->wait, wait->operation, PFS_WAIT_OBJECT_NONE),
 										0, nesting, wait->start);
-	pfs_wait_row_object(record, &wait->object, wait->object.type, (unsigned) nesting.type);
+	pfs_wait_row_object(record, &wait->object, wait->object.type, (unsigned) nesting.type | rows->hidden);
 	pfs_store(&thread->wait_depth, depth + 1);
 }
 
@@ -164,21 +172,15 @@ pfs_wait_row_end(PfsSession *session, PfsWaitRecord *record, PfsTicks end, int64
 	pfs_store(&record->epoch, pfs_load_acquire(&session->arena->reset_now));
 }
 
-static inline void
-pfs_wait_row_next_turn(PfsWaitRows *rows)
-{
-	rows->turn = rows->copies ? pfs_min(rows->head + PFS_WAITS_UNCOPIED, rows->ring) : rows->ring;
-}
-
-/* The head is where it turns to the first slot, or where rows go to the long history. */
+/* The head comes to its next block, or to the first one again. */
 extern void pfs_wait_row_turn(PfsSession *session);
 
-/* The same in no recording. */
-extern void pfs_wait_row_turn_alone(PfsSession *session);
+/* In no recording: what stands at the head, as the last of its block, has ended. */
+extern void pfs_wait_row_leave_last(PfsSession *session);
 
 /* What stands at the head has ended: it goes to the histories. */
 static inline __attribute__((always_inline)) void
-pfs_wait_row_keep(PfsSession *session, PfsThread *thread, const PfsWaitRecord *record)
+pfs_wait_row_keep(PfsSession *session, PfsThread *thread)
 {
 	PfsWaitRows *rows = &session->wait_rows;
 
@@ -191,8 +193,6 @@ pfs_wait_row_keep(PfsSession *session, PfsThread *thread, const PfsWaitRecord *r
 		if (pfs_unlikely(next >= rows->turn))
 			pfs_wait_row_turn(session);
 	}
-	else if (pfs_unlikely(rows->history_long))
-		pfs_history_wait(session, record);
 }
 
 /* Waits above it that never ended disappear. */
@@ -204,7 +204,9 @@ pfs_wait_row_close(PfsSession *session, const PfsWait *wait, PfsTicks end, int64
 	PfsWaitRecord *record = &rows->slots[rows->head].record;
 	uint32_t	outer = (uint32_t) wait->level - 1;
 
-	if (pfs_unlikely(record->event_id != wait->event_id || wait->operation == PFS_OPERATION_OPEN))
+	/* the level, too: in a block that was another thread's, what stands at the head may have any number */
+	if (pfs_unlikely(rows->level_at_head != wait->level || record->event_id != wait->event_id ||
+					 wait->operation == PFS_OPERATION_OPEN))
 	{
 		pfs_wait_row_close_slow(session, wait, end, bytes);
 		return;
@@ -214,25 +216,26 @@ pfs_wait_row_close(PfsSession *session, const PfsWait *wait, PfsTicks end, int64
 	if (outer != 0)
 		pfs_store(&thread->wait_shown, rows->ring + outer - 1);
 	rows->level_at_head = 0;
-	pfs_wait_row_keep(session, thread, record);
+	pfs_wait_row_keep(session, thread);
 }
 
 /* An event that is over when it is written, inside no other; of no lock.  It needs no sequence. */
 static inline __attribute__((always_inline)) void
-pfs_wait_row_whole_alone(PfsSession *session, uint64_t what, uint64_t object, PfsTicks start, PfsTicks end, int64_t bytes)
+pfs_wait_row_whole_alone(PfsSession *session, const PfsStatement *statement, uint64_t what, uint64_t object,
+						 PfsTicks start, PfsTicks end, int64_t bytes)
 {
 	PfsThread  *thread = session->thread;
 	const PfsWaitRows *rows = &session->wait_rows;
 	uint32_t	head = rows->head;
 	PfsWaitRecord *record = &rows->slots[head].record;
-	uint64_t	id = pfs_wait_row_write(thread, record, what, object, pfs_wait_row_nesting(session), start);
+	uint64_t	id = pfs_wait_row_write(thread, record, what, object, pfs_wait_row_nesting_of(session, statement), start);
 
 	pfs_store(&record->end_event_id, id);
 	pfs_store(&record->end, end);
 	pfs_store(&record->bytes, bytes);
 	pfs_store_release(&record->event_id, id);
-	pfs_store(&thread->wait_shown, head);
-	pfs_wait_row_keep(session, thread, record);
+	pfs_store_release(&thread->wait_shown, head);	/* before that another thread's row may have stood there */
+	pfs_wait_row_keep(session, thread);
 }
 
 /* The same wherever it is. */
@@ -242,7 +245,7 @@ pfs_wait_row_whole(PfsSession *session, uint64_t what, uint64_t object, PfsTicks
 	if (pfs_unlikely(pfs_load(&session->thread->wait_depth) != 0))
 		pfs_wait_row_whole_inside(session, what, object, start, end, bytes);
 	else
-		pfs_wait_row_whole_alone(session, what, object, start, end, bytes);
+		pfs_wait_row_whole_alone(session, pfs_waiting_statement(session), what, object, start, end, bytes);
 }
 
 #endif							/* PFS_WAIT_ROW_H */

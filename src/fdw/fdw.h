@@ -78,6 +78,11 @@ extern bool pfs_fdw_edit(const PfsTable *table, PfsFdwEdit edit, PfsFields old, 
 extern void pfs_fdw_reset(const PfsTable *table);
 extern void pfs_fdw_require_reset(const PfsTable *table);
 
+/* --- fdw_absent.c: instruments that MySQL has and this server has not --- */
+
+/* A NOTICE for each constant of these conditions that is a name or a pattern of such. */
+extern void pfs_fdw_tell_absent(List *conditions);
+
 /* --- fdw_read.c: running a scan --- */
 
 /* The reader of rows: who looks, from which moment, into which encoding. */

@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
@@ -174,7 +176,11 @@ pfs_fdw_datum(PfsFdwReader *reader, const PfsColumn *column, const void *part, b
 		case PFS_COLUMN_MIN:
 		case PFS_COLUMN_AVERAGE:
 			return stat_datum(column, at, is_null);
+		case PFS_COLUMN_I64:
+			*is_null = *(const int64_t *) at == INT64_MIN;
+			return Int64GetDatum(*(const int64_t *) at);
 		case PFS_COLUMN_DOUBLE:
+			*is_null = isnan(*(const double *) at);
 			return Float8GetDatum(*(const double *) at);
 		case PFS_COLUMN_TEXT:
 		case PFS_COLUMN_YES_NO:

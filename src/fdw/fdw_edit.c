@@ -10,6 +10,7 @@
 #include "nodes/nodes.h"
 #include "utils/builtins.h"
 
+#include "core/metric.h"
 #include "fdw/fdw.h"
 #include "pg/pg_arena.h"
 
@@ -165,9 +166,11 @@ pfs_fdw_reset(const PfsTable *table)
 	pfs_fdw_require_reset(table);
 	if (pfs_arena == NULL)
 		return;
+	pfs_metrics_look_at(pfs_arena, table);
 	pfs_pg_setup_lock();
 	done = table->reset(pfs_arena, table);
 	pfs_pg_setup_unlock();
+	pfs_metrics_look_at(pfs_arena, table);
 	if (!done)
 		report_failure(table, PFS_EDIT_BUSY, -1, NULL);
 }

@@ -7,21 +7,32 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
+#include "access/tableam.h"
+#include "catalog/namespace.h"
+#include "executor/tuptable.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/numeric.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "pg/pg_compat.h"
 
 #define STATEMENT_LENGTH_SETTING "sys.statement_truncate_len"
 #define STATEMENT_LENGTH 64		/* characters, where that is not set */
 #define STATEMENT_LENGTH_MIN 6
+#define CONFIG_VARIABLE 1		/* columns of sys_config */
+#define CONFIG_VALUE 2
 
 PFS_SQL_FUNCTION(performance_schema_format_bytes);
 PFS_SQL_FUNCTION(performance_schema_format_time);
+PFS_SQL_FUNCTION(performance_schema_format_pico_time);
 PFS_SQL_FUNCTION(performance_schema_format_statement);
 
 typedef struct Unit
@@ -37,6 +48,16 @@ static const Unit byte_units[] = {
 	{INT64CONST(1) << 30, "GiB"},
 	{INT64CONST(1) << 20, "MiB"},
 	{INT64CONST(1) << 10, "KiB"},
+};
+/* Of MySQL's FORMAT_PICO_TIME, which knows no weeks. */
+static const Unit pico_time_units[] = {
+	{INT64CONST(86400000000000000), "d"},
+	{INT64CONST(3600000000000000), "h"},
+	{INT64CONST(60000000000000), "min"},
+	{INT64CONST(1000000000000), "s"},
+	{INT64CONST(1000000000), "ms"},
+	{INT64CONST(1000000), "us"},
+	{INT64CONST(1000), "ns"},
 };
 static const Unit time_units[] = {
 	{INT64CONST(604800000000000000), "w"},
@@ -87,25 +108,80 @@ performance_schema_format_bytes(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(result != NULL ? result : with_unit(rounded(bytes, 0), "bytes"));
 }
 
-Datum
-performance_schema_format_time(PG_FUNCTION_ARGS)
+static Datum
+time_in_units(Datum picoseconds, const Unit *units, int count)
 {
-	Datum		picoseconds = PG_GETARG_DATUM(0);
-	text	   *result = in_units(picoseconds, time_units, lengthof(time_units));
+	text	   *result = in_units(picoseconds, units, count);
 
 	PG_RETURN_TEXT_P(result != NULL ? result : with_unit(picoseconds, "ps"));
 }
 
-/* How many characters of a statement are shown. */
+Datum
+performance_schema_format_time(PG_FUNCTION_ARGS)
+{
+	return time_in_units(PG_GETARG_DATUM(0), time_units, lengthof(time_units));
+}
+
+Datum
+performance_schema_format_pico_time(PG_FUNCTION_ARGS)
+{
+	return time_in_units(PG_GETARG_DATUM(0), pico_time_units, lengthof(pico_time_units));
+}
+
+/* The option as sys_config has it; the default where that is locked by whoever changes the table. */
 static int
-statement_length(void)
+configured_length(void)
+{
+	Oid			schema = get_namespace_oid("sys", true);
+	Oid			table = OidIsValid(schema) ? get_relname_relid("sys_config", schema) : InvalidOid;
+	int			length = STATEMENT_LENGTH;
+	Relation	relation;
+	TableScanDesc scan;
+	TupleTableSlot *slot;
+
+	if (!OidIsValid(table) || !ActiveSnapshotSet() || !ConditionalLockRelationOid(table, AccessShareLock))
+		return length;
+	relation = try_relation_open(table, NoLock);
+	if (relation == NULL)		/* dropped just now */
+	{
+		UnlockRelationOid(table, AccessShareLock);
+		return length;
+	}
+	scan = table_beginscan(relation, GetActiveSnapshot(), 0, NULL);
+	slot = table_slot_create(relation, NULL);
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		bool		is_null;
+		Datum		variable = slot_getattr(slot, CONFIG_VARIABLE, &is_null);
+
+		if (is_null || strcmp(TextDatumGetCString(variable), "statement_truncate_len") != 0)
+			continue;
+		variable = slot_getattr(slot, CONFIG_VALUE, &is_null);
+		if (!is_null)
+			length = pg_strtoint32(TextDatumGetCString(variable));
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+	relation_close(relation, AccessShareLock);
+	return length;
+}
+
+/* How many characters of a statement are shown; sys_config is asked once in a query. */
+static int
+statement_length(FmgrInfo *function)
 {
 	const char *setting = GetConfigOption(STATEMENT_LENGTH_SETTING, true, false);
-	int			length = STATEMENT_LENGTH;
 
 	if (setting != NULL && setting[0] != '\0')
-		length = pg_strtoint32(setting);
-	return Max(length, STATEMENT_LENGTH_MIN);
+		return Max(pg_strtoint32(setting), STATEMENT_LENGTH_MIN);
+	if (function->fn_extra == NULL)
+	{
+		int		   *known = MemoryContextAlloc(function->fn_mcxt, sizeof(int));
+
+		*known = configured_length();
+		function->fn_extra = known;
+	}
+	return Max(*(int *) function->fn_extra, STATEMENT_LENGTH_MIN);
 }
 
 /* On one line; of a long one the beginning and the end. */
@@ -116,7 +192,7 @@ performance_schema_format_statement(PG_FUNCTION_ARGS)
 	const char *data = VARDATA_ANY(statement);
 	int			bytes = (int) VARSIZE_ANY_EXHDR(statement);
 	int			characters = pg_mbstrlen_with_len(data, bytes);
-	int			length = statement_length();
+	int			length = statement_length(fcinfo->flinfo);
 	StringInfoData line;
 
 	initStringInfo(&line);

@@ -17,6 +17,7 @@
 #include "utils/formatting.h"
 #include "utils/lsyscache.h"
 
+#include "core/metric.h"
 #include "core/setup.h"
 #include "core/thread.h"
 #include "fdw/fdw.h"
@@ -366,6 +367,37 @@ performance_schema_reset_all(PG_FUNCTION_ARGS)
 	}
 	PG_RETURN_INT64(count);
 }
+
+/* Does something to counters of engine_metrics; returns their number. */
+static Datum
+monitor(FunctionCallInfo fcinfo, PfsMetricAction action)
+{
+	char	   *counter = required_text(fcinfo, 0, "counter");
+	int			count;
+
+	pfs_fdw_require_preload();
+	if (pfs_arena == NULL)
+		PG_RETURN_INT64(0);
+	count = pfs_host_metric_act(counter, action);
+	if (count == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_NO_DATA_FOUND),
+				 errmsg("no counter of engine_metrics is called or matches \"%s\"", counter),
+				 errhint("Give a name, a pattern with %%, module_ and a subsystem, or all.")));
+	PG_RETURN_INT64(count);
+}
+
+#define MONITOR_FUNCTION(name, action) \
+	PFS_SQL_FUNCTION(performance_schema_monitor_##name); \
+	Datum \
+	performance_schema_monitor_##name(PG_FUNCTION_ARGS) \
+	{ \
+		return monitor(fcinfo, action); \
+	}
+MONITOR_FUNCTION(enable, PFS_METRIC_ENABLE)
+MONITOR_FUNCTION(disable, PFS_METRIC_DISABLE)
+MONITOR_FUNCTION(reset, PFS_METRIC_RESET)
+MONITOR_FUNCTION(reset_all, PFS_METRIC_RESET_ALL)
 
 /* Thread of a process; 0 if it has none. */
 static uint64_t

@@ -8,7 +8,8 @@
  * memory.  UPDATE, INSERT, DELETE and TRUNCATE: fdw_modify.c is the executor's side, fdw_edit.c
  * calls the descriptor under the setup lock and reports what it says.  fdw_functions.c has the
  * functions that do the same where DML is refused.  fdw_read.c runs scans for both.  fdw_format.c
- * has the functions of the schema sys, fdw_object.c the names of objects for views of locks.
+ * has the functions of the schema sys, fdw_object.c the names of objects for views of locks, fdw_settings.c
+ * and fdw_conninfo.c what views of settings and replication ask.  fdw_absent.c tells of what only MySQL has.
  *
  * The wrapper only reads the arena and calls descriptors; it holds nothing of the arena while it
  * raises an error, and records nothing.

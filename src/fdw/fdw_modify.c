@@ -119,6 +119,8 @@ begin_modify(ModifyTableState *state, ResultRelInfo *result, List *fdw_private, 
 	{
 		modify->updated = ExecGetUpdatedCols(result, state->ps.state);
 		check_updated_columns(modify);
+		if (modify->table->table == pfs_table_by_name("setup_instruments"))
+			pfs_fdw_tell_absent(outerPlanState(state)->plan->qual);
 	}
 	for (int i = 0; i < modify->table->attribute_count; i++)
 	{

@@ -212,10 +212,11 @@ wrapper_##symbol parameters \
 \
 		return NUMBER(returned) > 0 ? RECEIVED(result, returned) : returned; \
 	} \
+	if (PFS_CALL_##symbol < PFS_OWN_CALLS && (word & pfs_watch.mask[MASK(SEND, target_)]) && OWN(symbol) != NULL && \
+		pfs_likely(is_own_thread())) \
+		return ((result (*) parameters) OWN(symbol)) arguments; \
 	if (pfs_likely(!(word & pfs_watch.mask[MASK(operation_, target_)]))) \
 		return REAL(result, symbol, parameters) arguments; \
-	if (OWN(symbol) != NULL && (word & pfs_watch.mask[MASK(SEND, target_)]) && is_own_thread()) \
-		return ((result (*) parameters) OWN(symbol)) arguments; \
 	return observed_##symbol arguments; \
 }
 #include "interpose/imports.def"

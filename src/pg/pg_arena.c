@@ -10,15 +10,18 @@
 #include "pg/pg_arena.h"
 
 #include "core/clock.h"
+#include "core/metric.h"
 #include "core/statement.h"
 #include "miscadmin.h"
 #include "pg/pg_compat.h"
+#include "pg/pg_error_log.h"
 #include "pg/pg_guc.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
 #include "pg/pg_wait.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
+#include "storage/pg_shmem.h"
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
@@ -27,7 +30,9 @@
 PFS_HOT_DATA PfsArena *pfs_arena = NULL;
 bool		pfs_pg_preloaded = false;
 
+static void *segment = NULL;	/* the shared memory in which the arena is */
 static LWLock *setup_lock = NULL;
+static LWLock *metrics_lock = NULL;
 
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
@@ -58,6 +63,7 @@ resolve_sizes(void)
 	sizes.thread_classes = pfs_pg_thread_class_count();
 	sizes.errors = pfs_pg_error_count();
 	sizes.waits = pfs_pg_wait_count();
+	sizes.metrics = pfs_metric_count;
 	sizes.statement_stack = (uint32) pfs_guc_max_statement_stack;
 	sizes.statements_history = sized(pfs_guc_statements_history_size, tiny ? 5 : 10);
 	sizes.statements_history_long = sized(pfs_guc_statements_history_long_size, tiny ? 1000 : 10000);
@@ -67,6 +73,7 @@ resolve_sizes(void)
 	sizes.waits_history = sized(pfs_guc_waits_history_size, tiny ? 5 : 10);
 	sizes.waits_history_long = sized(pfs_guc_waits_history_long_size, tiny ? 1000 : 10000);
 	sizes.lock_waits_history = sized(pfs_guc_lock_waits_history_long_size, tiny ? 64 : 256);
+	sizes.error_log = sized(pfs_guc_error_log_size, 128);
 	sizes.files = sized(pfs_guc_files_size, tiny ? 1000 : 2000);
 	sizes.tables = sized(pfs_guc_tables_size, tiny ? 1000 : 2000);
 	sizes.digests = sized(pfs_guc_digests_size, tiny ? 5000 : 10000);
@@ -79,6 +86,12 @@ resolve_sizes(void)
 	return sizes;
 }
 
+bool
+pfs_pg_arena_is_there(void)
+{
+	return pfs_arena != NULL && segment == UsedShmemSegAddr;
+}
+
 static void
 pfs_hook_shmem_request(void)
 {
@@ -87,7 +100,7 @@ pfs_hook_shmem_request(void)
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
 	RequestAddinShmemSpace(add_size(pfs_arena_size(&sizes), PFS_CACHE_LINE));
-	RequestNamedLWLockTranche(LOCK_TRANCHE, 1);
+	RequestNamedLWLockTranche(LOCK_TRANCHE, 2);
 }
 
 static void
@@ -116,7 +129,10 @@ pfs_hook_shmem_startup(void)
 	}
 	else
 		pfs_arena = (PfsArena *) memory;
-	setup_lock = &(GetNamedLWLockTranche(LOCK_TRANCHE))->lock;
+	segment = UsedShmemSegAddr;
+	pfs_pg_error_log_attach();
+	setup_lock = &GetNamedLWLockTranche(LOCK_TRANCHE)[0].lock;
+	metrics_lock = &GetNamedLWLockTranche(LOCK_TRANCHE)[1].lock;
 	LWLockRelease(AddinShmemInitLock);
 }
 
@@ -139,6 +155,18 @@ void
 pfs_pg_setup_unlock(void)
 {
 	LWLockRelease(setup_lock);
+}
+
+void
+pfs_pg_metrics_lock(void)
+{
+	LWLockAcquire(metrics_lock, LW_EXCLUSIVE);
+}
+
+void
+pfs_pg_metrics_unlock(void)
+{
+	LWLockRelease(metrics_lock);
 }
 
 #define WALL_CLOCK_SECONDS 3600

@@ -17,12 +17,19 @@ extern PfsArena *pfs_arena;
 /* Was the library loaded by shared_preload_libraries?  (False: tables raise an error.) */
 extern bool pfs_pg_preloaded;
 
+/* Is the arena still there?  A few processes leave shared memory, and log messages afterwards. */
+extern bool pfs_pg_arena_is_there(void);
+
 /*
  * Serialises changes of setup tables and resets (an LWLock; caller may throw while holding it).
  * Recorders never take it.
  */
 extern void pfs_pg_setup_lock(void);
 extern void pfs_pg_setup_unlock(void);
+
+/* The same for the counters of engine_metrics, which are changed by who reads them. */
+extern void pfs_pg_metrics_lock(void);
+extern void pfs_pg_metrics_unlock(void);
 
 /*
  * A moment of the timer and its calendar time, the same for all readers for an hour, so that a

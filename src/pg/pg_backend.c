@@ -19,7 +19,9 @@
 #include "pg/pg_arena.h"
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
+#include "pg/pg_host_cache.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_metrics.h"
 #include "pg/pg_statement.h"
 #include "pg/pg_wait.h"
 #include "pg/relation/known.h"
@@ -48,8 +50,6 @@ static fmgr_hook_type prev_fmgr_hook = NULL;
 
 /* Owner: this process; of the last attach attempt, so that a child does not inherit the answer. */
 static int	refused_pid = 0;
-
-static PFS_HOT_DATA const char *program_seen = NULL;
 
 static void
 pfs_pg_detach(int code, Datum arg)
@@ -91,22 +91,15 @@ isolation_name(unsigned isolation)
 	return isolation < lengthof(names) ? names[isolation] : NULL;
 }
 
-/* Numeric address of the client; "[local]" for Unix sockets, as in pg_stat_activity's log lines. */
 static void
 describe_client(Port *port, PfsThreadInfo *info, char *host, size_t size)
 {
 	info->user = port->user_name;
 	info->database = port->database_name;
 	info->program = port->application_name;
-	info->connection_type = CONNECTION_TCP;
-	strlcpy(host, "[local]", size);
-	if (port->raddr.addr.ss_family == AF_UNIX)
-		info->connection_type = CONNECTION_SOCKET;
-	else
-		pg_getnameinfo_all(&port->raddr.addr, port->raddr.salen, host, size, NULL, 0,
-						   NI_NUMERICHOST);
-	if (port->ssl_in_use)
-		info->connection_type = CONNECTION_SSL;
+	info->connection_type = port->ssl_in_use ? CONNECTION_SSL
+		: port->raddr.addr.ss_family == AF_UNIX ? CONNECTION_SOCKET : CONNECTION_TCP;
+	pfs_pg_client_address(port, host, size);
 	info->host = host;
 }
 
@@ -252,7 +245,7 @@ refresh_program(void)
 
 	if (pfs_session_program(&pfs_session, program,
 							pfs_pg_clip(program, strlen(program), sizeof(pfs_session.thread->program) - 1)))
-		program_seen = program;
+		pfs_pg_server.program_seen = program;
 }
 
 static void
@@ -333,7 +326,7 @@ pfs_pg_refresh_identity(void)
 void
 pfs_pg_refresh_program(void)
 {
-	if (pfs_unlikely(*pfs_pg_server.program != program_seen) && *pfs_pg_server.program != NULL)
+	if (pfs_unlikely(*pfs_pg_server.program != pfs_pg_server.program_seen) && *pfs_pg_server.program != NULL)
 		refresh_program();
 }
 
@@ -363,7 +356,11 @@ pfs_hook_ClientAuthentication(Port *port, int status)
 	if (prev_ClientAuthentication_hook)
 		prev_ClientAuthentication_hook(port, status);
 	if (status == STATUS_OK)
+	{
+		pfs_pg_host_connected(port);
 		pfs_pg_attach();
+		pfs_pg_metrics_begin();
+	}
 }
 
 void
@@ -375,8 +372,7 @@ pfs_pg_backend_install(void)
 			.temporary_blocks = &pgBufferUsage.temp_blks_written,.user = GetUserId,.in_block = IsTransactionBlock,
 			.portal = &no_portal,.read_only = &XactReadOnly,.isolation = &XactIsoLevel,
 			.program = &application_name,.in_transaction = IsTransactionState,
-			.transaction_id = GetTopFullTransactionIdIfAny,.query_text = &debug_query_string,
-			.exiting = &proc_exit_inprogress
+			.transaction_id = GetTopFullTransactionIdIfAny,.query_text = &debug_query_string
 	};
 	prev_fmgr_hook = fmgr_hook;
 	fmgr_hook = pfs_hook_fmgr;
@@ -384,4 +380,5 @@ pfs_pg_backend_install(void)
 	ClientAuthentication_hook = pfs_hook_ClientAuthentication;
 	pfs_host_isolation_name = isolation_name;
 	pfs_host_connection_type = connection_type_name;
+	pfs_host_parent_class = pfs_pg_parent_class;
 }

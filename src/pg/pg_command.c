@@ -12,7 +12,7 @@
 #include "pg/pg_statement.h"
 #include "utils/timestamp.h"
 
-PFS_HOT_DATA PfsPgCommand pfs_pg_command __attribute__((aligned(8))) = {0};	/* no gap before it: all of this line is used together */
+PFS_HOT_LINE(running) PfsPgCommand pfs_pg_command __attribute__((aligned(8))) = {0};	/* no gap before it */
 PfsPgSource pfs_pg_analysed;
 
 /* Owner: this process.  Pair of clock readings for pfs_pg_command_asked, and its last answer. */

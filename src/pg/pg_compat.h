@@ -1,6 +1,6 @@
 /*
  * pg_compat.h
- *		What differs between PostgreSQL 15, 16, 17 and 18.  The only file that tests the version.
+ *		What differs between PostgreSQL 15, 16, 17 and 18.  Only this file and pg_stat_compat.h test the version.
  *
  * Shims carry the newest signature; each says which version changed it.
  */
@@ -43,6 +43,13 @@ pfs_pg_process_number(void)
 #define PFS_EXECUTOR_RUN_PARAMETERS \
 	QueryDesc *queryDesc, ScanDirection direction, uint64 count, bool execute_once
 #define PFS_EXECUTOR_RUN_ARGUMENTS queryDesc, direction, count, execute_once
+#endif
+
+/* 16: the array of all settings comes with its length; for includers of guc_tables.h. */
+#if PG_VERSION_NUM >= 160000
+#define PFS_PG_SETTINGS(number) get_guc_variables(number)
+#else
+#define PFS_PG_SETTINGS(number) (*(number) = GetNumConfigOptions(), get_guc_variables())
 #endif
 
 /* 16: counters of a table or index lost their prefix. */
@@ -198,6 +205,15 @@ pfs_pg_lock_holder(LOCK *lock, const PGPROC *waiter)
 #define PFS_PG_BACKEND_TYPES BACKEND_NUM_TYPES
 #else
 #define PFS_PG_BACKEND_TYPES (B_LOGGER + 1)
+#endif
+
+/* 16: what a check hook hands over belongs to the settings' memory.  NULL: there is none left. */
+#if PG_VERSION_NUM >= 160000
+#define pfs_pg_guc_alloc(bytes) guc_malloc(LOG, bytes)
+#define pfs_pg_guc_free(memory) guc_free(memory)
+#else
+#define pfs_pg_guc_alloc(bytes) malloc(bytes)
+#define pfs_pg_guc_free(memory) free(memory)
 #endif
 
 /* 17: fdw_restrictinfo (none here); 18: disabled_nodes (none here). */

@@ -13,7 +13,9 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "pg/pg_arena.h"
+#include "pg/pg_error_log.h"
 #include "pg/pg_hooks.h"
+#include "pg/pg_host_cache.h"
 #include "pg/pg_instruments.h"
 #include "pg/pg_command.h"
 #include "pg/pg_protocol.h"
@@ -199,6 +201,9 @@ pfs_hook_emit_log(ErrorData *edata)
 	}
 	if (prev_emit_log_hook)
 		prev_emit_log_hook(edata);
+	if (edata->output_to_server)	/* else that hook has kept it from the log */
+		pfs_pg_error_log_add(edata);
+	pfs_pg_host_message(edata);
 }
 
 void

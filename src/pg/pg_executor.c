@@ -343,15 +343,20 @@ start_planned(QueryDesc *queryDesc, int eflags, const PlannedStmt *plan, PfsStat
 		attach(queryDesc, plan, statement);
 }
 
-/* SPI reads most of them at once. */
+/* Others are open.  SPI reads most of those that are nested at once. */
 static PFS_HOT pg_noinline void
-start_nested(QueryDesc *queryDesc, int eflags)
+start_beside(QueryDesc *queryDesc, int eflags)
 {
 	const PlannedStmt *plan = queryDesc->plannedstmt;
 	PfsStatement *statement;
 	PfsStatement *caller;
 	uint64		id;
 
+	if (pfs_session.running == NULL)
+	{
+		start_any(queryDesc, eflags);
+		return;
+	}
 	statement = pfs_pg_begin_plain_nested(plan);
 	if (pfs_unlikely(statement == NULL))
 	{
@@ -402,7 +407,7 @@ started_first(QueryDesc *queryDesc, bool unnamed)
 		pfs_pg_plan_start(&pfs_pg_untied);
 }
 
-/* Its statement has a number already, or it is no unnamed portal that executes it. */
+/* The only one, but its statement has a number already, or its shape tells some, or it is no unnamed portal that executes it. */
 static PFS_HOT pg_noinline void
 start_first(QueryDesc *queryDesc, int eflags)
 {
@@ -419,12 +424,11 @@ start_first(QueryDesc *queryDesc, int eflags)
 static PFS_HOT void
 pfs_hook_ExecutorStart(QueryDesc *queryDesc, int eflags)
 {
-	if (pfs_unlikely(pfs_session.running != NULL))
-		start_nested(queryDesc, eflags);
-	else if (pfs_unlikely(pfs_session.promised) || !pfs_pg_query_is_unnamed(queryDesc->plannedstmt))
+	if (pfs_unlikely(pfs_session.newest != NULL))
+		start_beside(queryDesc, eflags);
+	else if (pfs_unlikely(pfs_session.promised) || !pfs_pg_query_is_unnamed(queryDesc->plannedstmt) ||
+			 pfs_unlikely(!pfs_pg_begin_plain_frequent(queryDesc)))
 		start_first(queryDesc, eflags);
-	else if (pfs_unlikely(!pfs_pg_begin_plain_frequent(queryDesc)))
-		start_any(queryDesc, eflags);
 	else
 	{
 		pfs_pg_entry.ExecutorStart(queryDesc, eflags);
@@ -607,30 +611,30 @@ run_over(const QueryDesc *queryDesc)
 }
 
 /*
- * It has run.  If that was all, we let its query go, unless its end is seen: what is left is the answer to the client.  count: how
- * many rows were asked for, 0 = all.
+ * It has run for the first time, and processed these rows.  If that was all, we let its query go, unless its end is seen: what is
+ * left is the answer to the client.  all: all its rows were asked for.
  */
 static pg_attribute_always_inline void
-has_run(bool changes, uint64 count, const PfsRelations *relations, PfsStatement *statement)
+has_run(bool changes, bool all, uint64 rows, const PfsRelations *relations, PfsStatement *statement)
 {
 	if (pfs_unlikely(pfs_pg_entry.endings != PFS_PG_ENDINGS_OUT || pfs_pg_plan_is_unusual(statement) ||
-					 (changes ? !pfs_brief_leaves_nothing(relations) : count != 0)))
+					 (changes ? !pfs_brief_leaves_nothing(relations) : !all)))
 	{
+		statement->host_rows = rows;
 		pfs_pg_undisturbed = NULL;
 		if (changes)
 			pfs_pg_endings_in();
 		return;
 	}
+	pfs_pg_store_rows(statement, rows);
 	pfs_pg_untied_over(statement, PFS_PG_HAS_RUN);
 	statement->host_state = PFS_PG_EXECUTED;
 }
 
-/* What its rows show, most often nothing. (What was scanned was examined.) */
-static pg_attribute_always_inline void
-show_rows(bool changes, const PfsRelations *relations, const PfsStatement *statement, int64 rows)
+/* What its rows show. (What was scanned was examined.) */
+static pg_noinline void
+show_rows(const PfsRelations *relations, const PfsStatement *statement, int64 rows, bool changes)
 {
-	if (!pfs_brief_shows())
-		return;
 	if (changes)
 		pfs_brief_show_change(relations, (int64) pfs_record_counter(statement->record, PFS_COUNTER_ROWS_EXAMINED), rows);
 	else
@@ -642,15 +646,11 @@ show_rows(bool changes, const PfsRelations *relations, const PfsStatement *state
  * meanwhile resets the word that is looked at afterwards.
  */
 static pg_attribute_always_inline void
-run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
+run_brief(bool changes, bool all, PFS_EXECUTOR_RUN_PARAMETERS)
 {
 	PfsRelations *relations = &pfs_pg_untied.relations;
 	PfsStatement *statement = relations->statement;
-	struct
-	{
-		ErrorContextCallback guard;
-		uint64		count;		/* here it needs no register */
-	}			call;
+	ErrorContextCallback guard;
 	int64		scanned;
 	int64		rows;
 
@@ -662,11 +662,10 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 	}
 	note_protocol(queryDesc);
 	pfs_pg_protocol_step_aside();
-	enter_untied(statement, &call.guard);
-	call.count = count;
+	enter_untied(statement, &guard);
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	pfs_pg_protocol_return();
-	pfs_pg_error_unguard(&call.guard);
+	pfs_pg_error_unguard(&guard);
 	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate))
 	{
 		run_over(queryDesc);
@@ -682,21 +681,29 @@ run_brief(bool changes, PFS_EXECUTOR_RUN_PARAMETERS)
 	}
 	statement->host_in_call = false;
 	pfs_session.running = NULL;
-	statement->host_rows += queryDesc->estate->es_processed;
-	show_rows(changes, relations, statement, rows);
-	has_run(changes, call.count, relations, statement);
+	has_run(changes, all, queryDesc->estate->es_processed, relations, statement);
+	if (pfs_brief_shows())
+		show_rows(relations, statement, rows, changes);
 }
 
 static PFS_HOT pg_noinline void
 run_scan(PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	run_brief(false, PFS_EXECUTOR_RUN_ARGUMENTS);
+	pfs_assume(count == 0);		/* so no register has to be kept for it */
+	run_brief(false, true, PFS_EXECUTOR_RUN_ARGUMENTS);
+}
+
+/* The same, if not all its rows were asked for. */
+static PFS_HOT pg_noinline void
+run_part(PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	run_brief(false, false, PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
 static PFS_HOT pg_noinline void
 run_change(PFS_EXECUTOR_RUN_PARAMETERS)
 {
-	run_brief(true, PFS_EXECUTOR_RUN_ARGUMENTS);
+	run_brief(true, true, PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
 /* Most often the newest statement is the one whose query is executed: the query, if it is nested. */
@@ -769,6 +776,8 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 		run_nested(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else if (pfs_pg_untied.relations.statement->host_brief != PFS_BRIEF_SCAN)
 		run_change(PFS_EXECUTOR_RUN_ARGUMENTS);
+	else if (pfs_unlikely(count != 0))
+		run_part(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else
 		run_scan(PFS_EXECUTOR_RUN_ARGUMENTS);
 }
@@ -922,8 +931,12 @@ end_nested(QueryDesc *queryDesc)
 	if (pfs_unlikely(!pfs_statement_is_plain(session, statement) || statement->since == 0 ||
 					 pfs_session.unsettled))
 		pfs_pg_executed(statement);
-	else if (pfs_pg_end_plain(session, statement, pfs_now(), false, false, false))
-		pfs_statement_sum(session);
+	else
+	{
+		pfs_pg_store_rows(statement, statement->host_rows);
+		if (pfs_pg_end_plain(session, statement, pfs_now(), false, false, false))
+			pfs_statement_sum(session);
+	}
 }
 
 /* Was the client told that its command is complete, so that nothing is left to be done but the commit? */

@@ -10,6 +10,7 @@
 #include "core/timer.h"
 #include "miscadmin.h"
 #include "pg/pg_arena.h"
+#include "pg/pg_metrics.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
@@ -24,7 +25,7 @@ static const struct config_enum_entry timing_options[] = {
 
 #define PFS_BOOL(variable, name, boot, context, doc) bool pfs_guc_##variable = boot;
 #define PFS_SIZE(variable, name, boot, min, max, context, doc) int pfs_guc_##variable = boot;
-#define PFS_TEXT(variable, name, boot, context, doc) char *pfs_guc_##variable = NULL;
+#define PFS_TEXT(variable, name, boot, context, check, assign, doc) char *pfs_guc_##variable = NULL;
 #define PFS_CHOICE(variable, name, boot, options, context, doc) int pfs_guc_##variable = boot;
 #include "pg/guc.def"
 #undef PFS_BOOL
@@ -152,9 +153,9 @@ pfs_guc_define(void)
 							&pfs_guc_##variable, boot, min, max, context, 0, NULL, \
 							&pfs_guc_##variable == &pfs_guc_max_digest_sample_age ? assign_sample_age : NULL, \
 							NULL);
-#define PFS_TEXT(variable, name, boot, context, doc) \
+#define PFS_TEXT(variable, name, boot, context, check, assign, doc) \
 	DefineCustomStringVariable(PREFIX name, doc, NULL, &pfs_guc_##variable, boot, context, 0, \
-							   check_instrument, NULL, NULL);
+							   check, assign, NULL);
 #define PFS_CHOICE(variable, name, boot, options, context, doc) \
 	DefineCustomEnumVariable(PREFIX name, doc, NULL, &pfs_guc_##variable, boot, options, context, 0, \
 							 NULL, NULL, NULL);

@@ -17,7 +17,7 @@ enum
 
 #define PFS_BOOL(variable, name, boot, context, doc) extern bool pfs_guc_##variable;
 #define PFS_SIZE(variable, name, boot, min, max, context, doc) extern int pfs_guc_##variable;
-#define PFS_TEXT(variable, name, boot, context, doc) extern char *pfs_guc_##variable;
+#define PFS_TEXT(variable, name, boot, context, check, assign, doc) extern char *pfs_guc_##variable;
 #define PFS_CHOICE(variable, name, boot, options, context, doc) extern int pfs_guc_##variable;
 #include "pg/guc.def"
 #undef PFS_BOOL

@@ -163,8 +163,14 @@ extern void pfs_pg_routine_forget(int level);
 extern int	pfs_pg_nest_level;
 extern void pfs_pg_transaction_begin(PfsTicks start);
 
-/* With a query of the client, the top one, that has begun in the plain way: a transaction is in progress, and none is open here. */
-extern void pfs_pg_transaction_begin_plain(PfsSession *session, const PfsStatement *statement);
+/* What the server tells of one that begins. */
+static inline void
+pfs_pg_transaction_describe(PfsTransactionRecord *event)
+{
+	pfs_pg_refresh_program();
+	pfs_store(&event->read_only, (uint8) *pfs_pg_server.read_only);
+	pfs_store(&event->isolation, (uint8) *pfs_pg_server.isolation);
+}
 
 /* Shows what a command may have changed of the transaction: isolation, access mode, autocommit. */
 extern void pfs_pg_transaction_refresh(void);

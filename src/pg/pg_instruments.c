@@ -137,6 +137,14 @@ pfs_pg_thread_class(void)
 								  ? MyBgworkerEntry->bgw_type : "");
 }
 
+/* Autovacuum workers have their launcher; the others are started by the postmaster, which is no thread. */
+uint32
+pfs_pg_parent_class(uint32 class)
+{
+	return class == PFS_PG_THREAD_FIRST_TYPE + B_AUTOVAC_WORKER
+		? PFS_PG_THREAD_FIRST_TYPE + B_AUTOVAC_LAUNCHER : UINT32_MAX;
+}
+
 /* "autovacuum worker" -> thread/postgres/autovacuum_worker */
 static void
 register_thread_classes(PfsArena *arena)

@@ -64,6 +64,8 @@ extern uint32 pfs_pg_thread_class_count(void);
 extern uint32 pfs_pg_thread_class(void);
 extern uint32 pfs_pg_thread_class_of(uint32 type, const char *worker);
 
+extern uint32 pfs_pg_parent_class(uint32 class);	/* see pfs_host_parent_class */
+
 extern uint32 pfs_pg_instrument_count(void);
 extern uint32 pfs_pg_statement_class_count(void);
 extern uint32 pfs_pg_error_count(void);

@@ -20,6 +20,11 @@
  *		pg_digest.c			the server's scanner feeds the digest
  *		pg_digest_row.c		from a query id to its digest row
  *		pg_text.c			what is kept of texts and messages
+ *		pg_digest_sql.c		the digest of a text, in SQL
+ *		pg_error_log.c		what goes to the server's log
+ *		pg_host_cache.c		clients that are let in and refused
+ *		pg_figures.c		figures of engine_metrics (metrics.def)
+ *		pg_metrics.c		what is done to its counters, and by which settings
  *		pg_wait_events.c	instruments of waits
  *		pg_wait.c			observer of libc calls: which wait a call is
  *		pg_wait_fd.c		descriptors: files and sockets
@@ -45,6 +50,7 @@
 #include "pg/pg_compat.h"
 #include "pg/pg_guc.h"
 #include "pg/pg_hooks.h"
+#include "pg/pg_metrics.h"
 #include "pg/pg_wait.h"
 
 PG_MODULE_MAGIC;
@@ -68,4 +74,5 @@ _PG_init(void)
 	pfs_pg_xact_install();
 	pfs_pg_error_install();
 	pfs_pg_wait_install();
+	pfs_pg_metrics_install();
 }

@@ -115,13 +115,16 @@ put_complete_summing(char type, const char *body, size_t length)
 	return pfs_pg_entry.putmessage(type, body, length);
 }
 
-static int	put_complete(char type, const char *body, size_t length);
+static int	pfs_putmessage(char type, const char *body, size_t length);
 
 /* It was executed in the plain way, and its statement ends. */
 static pg_attribute_always_inline int
 put_complete_ended(char type, const char *body, size_t length, PfsSession *session, PfsStatement *statement, PfsTicks now)
 {
-	if (pfs_pg_end_plain(session, statement, now, true, true, true))
+	bool		sums = pfs_pg_end_plain(session, statement, now, true, true, true);
+
+	pfs_pg_command.since = pfs_pg_command.ended;
+	if (sums)
 		return put_complete_summing(type, body, length);
 	return pfs_pg_entry.putmessage(type, body, length);
 }
@@ -132,6 +135,7 @@ put_complete_plain(char type, const char *body, size_t length, PfsSession *sessi
 {
 	if (pfs_pg_command.block)
 	{
+		pfs_pg_store_rows(statement, statement->host_rows);
 		pfs_pg_let_query_go(statement, true);
 		return put_complete_ended(type, body, length, session, statement, now);
 	}
@@ -158,6 +162,7 @@ put_complete_simple(char type, const char *body, size_t length)
 	PfsSession *session = pfs_pg_session();
 
 	pfs_pg_command.answered = true;
+	pfs_pg_store_rows(&session->statement[0], session->statement[0].host_rows);
 	return put_complete_ended(type, body, length, session, &session->statement[0], pfs_now_near());
 }
 
@@ -172,10 +177,11 @@ put_complete_any(char type, const char *body, size_t length)
 		!pfs_pg_server.in_transaction())	/* COMMIT */
 	{
 		(void) pfs_answer(session, PFS_PG_ANSWER_EXECUTE);
+		pfs_pg_store_rows(&session->statement[0], session->statement[0].host_rows);
 		return put_complete_ended(type, body, length, session, &session->statement[0], pfs_now_near());
 	}
 	if (was_plain_but_for_waits(&pfs_session))
-		return put_complete(type, body, length);
+		return pfs_putmessage(type, body, length);
 	if (pfs_unlikely(pfs_pg_is_idle() || !pfs_session.extended))
 		return put_complete_otherwise(type, body, length);
 	if (pfs_unlikely(!pfs_answer(&pfs_session, PFS_PG_ANSWER_EXECUTE)))
@@ -238,40 +244,84 @@ put_complete_seen(char type, const char *body, size_t length)
 static pg_attribute_always_inline bool
 ends_plain(const PfsSession *session, const PfsStatement *first)
 {
-	return first->plain == pfs_load_acquire(&session->arena->changes) && first->waits.used == 0 &&
+	return first->plain == pfs_load_acquire(&session->arena->changes) && pfs_waits_are_none(&first->waits) &&
 		pfs_session_is(session, PFS_PHASE_COMMAND, true);
 }
 
-/* The same where nothing has happened since its query has run. */
+/* Of a query that has run: it ends, or waits for its commit. */
+static pg_attribute_always_inline int
+put_complete_run(const char *body, size_t length, PfsSession *session, PfsStatement *first, PfsTicks now)
+{
+	if (pfs_likely(pfs_pg_command.block))
+		return put_complete_ended('C', body, length, session, first, now);
+	pfs_pg_undisturbed = PFS_PG_IS_ANSWERED;
+	pfs_assume(pfs_pg_command.since != 0);	/* else it would not have begun in the plain way */
+	pfs_pg_complete(first, now);
+	return pfs_pg_entry.putmessage('C', body, length);
+}
+
+/* The same where nothing has happened since it was executed, as the caller has seen, whose answer is timed. */
+static PFS_HOT AS_IT_IS int
+put_complete_run_timed(char type, const char *body, size_t length)
+{
+	PfsSession *session = pfs_pg_session();
+	PfsTicks	now;
+
+	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_TIMED || session->times_cpu ||
+					 pfs_pg_command.came == 0))
+		return put_complete_seen(type, body, length);
+	now = pfs_pg_answer_timed_near(PFS_PG_ANSWER_EXECUTE);
+	if (pfs_pg_undisturbed == PFS_PG_HAS_RUN)
+		return put_complete_run(body, length, session, &session->statement[0], now);
+	return put_complete_ended(type, body, length, session, &session->statement[0], now);
+}
+
+/* It was no query, or something has happened. */
+static PFS_HOT AS_IT_IS int
+put_complete_block(char type, const char *body, size_t length)
+{
+	PfsSession *session = pfs_pg_session();
+	PfsStatement *first = &session->statement[0];
+
+	if (pfs_pg_undisturbed != PFS_PG_HAS_ENDED_BLOCK || !ends_plain(session, first))
+		return put_complete_seen('C', body, length);
+	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED))
+		return put_complete_run_timed('C', body, length);
+	(void) pfs_answer(session, PFS_PG_ANSWER_EXECUTE);
+	return put_complete_ended('C', body, length, session, first, pfs_now_near());
+}
+
+/* Of a query. */
 static PFS_HOT AS_IT_IS int
 put_complete(char type, const char *body, size_t length)
 {
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *first = &session->statement[0];
-	const EState *mark = pfs_pg_undisturbed;
 
 	pfs_keep(first);
-	if ((pfs_unlikely(mark != PFS_PG_HAS_RUN) && mark != PFS_PG_HAS_ENDED_BLOCK) || pfs_unlikely(!ends_plain(session, first)) ||
-		pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED))
+	if (pfs_unlikely(pfs_pg_undisturbed != PFS_PG_HAS_RUN))
+		return put_complete_block('C', body, length);
+	if (pfs_unlikely(!ends_plain(session, first)))
 		return put_complete_seen('C', body, length);
+	if (pfs_unlikely(session->answers[PFS_PG_ANSWER_EXECUTE] != PFS_ANSWER_COUNTED))
+		return put_complete_run_timed('C', body, length);
 	(void) pfs_answer(session, PFS_PG_ANSWER_EXECUTE);
-	if (pfs_unlikely(!pfs_pg_command.block) && mark == PFS_PG_HAS_RUN)
-	{
-		pfs_pg_undisturbed = PFS_PG_IS_ANSWERED;
-		pfs_pg_complete(first, pfs_now_near());
-		return pfs_pg_entry.putmessage('C', body, length);
-	}
-	return put_complete_ended('C', body, length, session, first, pfs_now_near());
+	return put_complete_run(body, length, session, first, pfs_now_near());
 }
 
 /* The session waits for its client, since then. */
 static pg_attribute_always_inline void
-begin_idle(PfsSession *session, const char *body, size_t length, PfsTicks now)
+begin_idle_as(PfsSession *session, PfsThreadState state, PfsTicks now)
 {
 	pfs_pg_command_ready();
 	pfs_pg_wait_idle(now);
-	pfs_session_state(session, length == 0 || body[0] == 'I' ? PFS_THREAD_IDLE
-					  : PFS_THREAD_IDLE_IN_TRANSACTION, now);
+	pfs_session_state(session, state, now);
+}
+
+static pg_attribute_always_inline void
+begin_idle(PfsSession *session, const char *body, size_t length, PfsTicks now)
+{
+	begin_idle_as(session, length == 0 || body[0] == 'I' ? PFS_THREAD_IDLE : PFS_THREAD_IDLE_IN_TRANSACTION, now);
 }
 
 /* Nothing is wanted: until it is, the server does without us. */
@@ -357,10 +407,8 @@ put_ready_plain(char type, const char *body, size_t length, PfsSession *session,
 {
 	if (pfs_pg_end_plain(session, statement, now, true, true, true))
 		return put_ready_summing(type, body, length);
-	now = pfs_pg_command.ended;
-	if (pfs_unlikely(now <= pfs_pg_command.came))
-		return put_ready_at_last(type, body, length);
-	begin_idle(session, body, length, now);
+	/* not before its command came; and after the commit of an implicit transaction there is none */
+	begin_idle_as(session, PFS_THREAD_IDLE, pfs_pg_command.ended);
 	return pfs_pg_entry.putmessage(type, body, length);
 }
 
@@ -375,13 +423,11 @@ put_ready_with_cpu(char type, const char *body, size_t length)
 	return put_ready_plain(type, body, length, session, &session->statement[0], now);
 }
 
-static int	put_ready_committed(char type, const char *body, size_t length);
-
 /* Once more, if only what it has waited for was in the way. */
 static AS_IT_IS int
 put_ready_waited(char type, const char *body, size_t length)
 {
-	return was_plain_but_for_waits(&pfs_session) ? put_ready_committed(type, body, length)
+	return was_plain_but_for_waits(&pfs_session) ? pfs_putmessage(type, body, length)
 		: put_ready_at_last(type, body, length);
 }
 
@@ -395,6 +441,7 @@ put_ready_seen(char type, const char *body, size_t length)
 	if (pfs_unlikely(statement == NULL || !pfs_pg_has_state(statement, PFS_PG_COMMITTING, PFS_PG_COMMITTING)))
 		return put_ready_waited(type, body, length);
 	pfs_pg_let_query_go(statement, true);
+	pfs_pg_store_rows(statement, statement->host_rows);
 	if (pfs_unlikely(session->times_cpu))
 		return put_ready_with_cpu(type, body, length);
 	return put_ready_plain(type, body, length, session, statement, pfs_now_near());
@@ -408,8 +455,9 @@ put_ready_committed(char type, const char *body, size_t length)
 	PfsStatement *first = &session->statement[0];
 
 	pfs_keep(first);
+	/* processor time is not taken: else its answer would not have been counted in the plain way */
 	if (pfs_unlikely(pfs_pg_undisturbed != PFS_PG_IS_ANSWERED) || pfs_unlikely(!ends_plain(session, first)) ||
-		pfs_unlikely(first->host_state != PFS_PG_COMMITTING) || pfs_unlikely(session->times_cpu))
+		pfs_unlikely(first->host_state != PFS_PG_COMMITTING))
 		return put_ready_seen('Z', body, length);
 	return put_ready_plain('Z', body, length, session, first, pfs_now_near());
 }
@@ -431,17 +479,19 @@ put_ready_otherwise(char type, const char *body, size_t length)
 
 /* Nearly always all statements have ended by CommandComplete, and nothing is left to be done. */
 static pg_attribute_always_inline int
-put_ready(char type, const char *body, size_t length)
+put_ready(const char *body, size_t length)
 {
-	PfsSession *session = pfs_pg_session();
-	PfsTicks	now = pfs_pg_command.ended;
+	PfsSession *session;
+	PfsTicks	now;
 
-	if (session->newest != NULL)
-		return put_ready_committed(type, body, length);
+	if (pfs_session.newest != NULL)
+		return put_ready_committed('Z', body, length);
+	session = pfs_pg_session();
+	now = pfs_pg_command.ended;
 	if (pfs_unlikely(!pfs_session_is(session, PFS_PHASE_COMMAND, true) || now <= pfs_pg_command.came))
-		return put_ready_otherwise(type, body, length);
+		return put_ready_otherwise('Z', body, length);
 	begin_idle(session, body, length, now);
-	return pfs_pg_entry.putmessage(type, body, length);
+	return pfs_pg_entry.putmessage('Z', body, length);
 }
 
 static PFS_COLD AS_IT_IS int
@@ -524,7 +574,7 @@ static PFS_HOT int
 pfs_putmessage(char type, const char *body, size_t length)
 {
 	if (type == 'Z')			/* ReadyForQuery */
-		return put_ready(type, body, length);
+		return put_ready(body, length);
 	if (type == 'C')			/* CommandComplete */
 		return put_complete(type, body, length);
 	if (type == '2')			/* BindComplete */

@@ -69,7 +69,7 @@ extern PfsPgQuery pfs_pg_untied;
  *	- an error is raised, or a nested call looks at the relations: pfs_relations_spell_out.
  *
  * When the untied one has run to its end, and we have let it go, these marks stand there for its statement, the client's first and
- * only one, off stage, in the journal's ring, of whose query nothing more is to be asked; and from the begin of a command that
+ * only one, off stage, in the journal's ring, whose rows are told, of whose query nothing more is to be asked; and from the begin of a command that
  * begins or ends a transaction.  They go with all that is above, with any other message to the client (put_other), with an
  * abort, and when the statement ends in any way.
  */

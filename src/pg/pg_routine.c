@@ -45,7 +45,7 @@ static Frame frame[ROUTINE_DEPTH + 1];
 static int	frames = 0;
 
 /* The innermost one that has a name; NULL = none, or it runs deeper. */
-static PFS_HOT_DATA const Frame *innermost = NULL;
+static const Frame *innermost = NULL;
 
 static inline void
 set_frames(int now)

@@ -32,7 +32,7 @@ typedef struct PfsPgServer
 	bool		(*in_transaction) (void);	/* IsTransactionState */
 	FullTransactionId (*transaction_id) (void); /* GetTopFullTransactionIdIfAny */
 	const char **query_text;	/* debug_query_string */
-	bool	   *exiting;		/* proc_exit_inprogress */
+	const char *program_seen;	/* value of the program's name that its threads show.  By pg_backend.c */
 } PfsPgServer;
 
 /* Written when the library is loaded, by pfs_pg_backend_install; inherited by fork.  The first line is read by each statement. */

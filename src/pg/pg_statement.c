@@ -10,6 +10,7 @@
 
 #include "access/xact.h"
 #include "commands/extension.h"
+#include "core/transaction_hot.h"
 #include "miscadmin.h"
 #include "pg/pg_arena.h"
 #include "pg/pg_command.h"
@@ -349,8 +350,8 @@ pfs_pg_begin_query(const QueryDesc *desc)
 /* What begins in the plain way. */
 typedef enum Plain
 {
-	PLAIN_FREQUENT,				/* of the client, and no number is promised */
-	PLAIN_QUERY,				/* the same, whatever is promised */
+	PLAIN_FREQUENT,				/* of the client, no number is promised, its plan's shape tells no number */
+	PLAIN_QUERY,				/* the same, whatever is promised and told */
 	PLAIN_COMMAND,				/* the same, not a query */
 	PLAIN_NESTED
 } Plain;
@@ -374,23 +375,21 @@ begun_plain_otherwise(PfsStatement *statement, Plain kind)
 	if (kind == PLAIN_NESTED)
 		return;
 	pfs_statement_take_waits(session, statement);
-	if (session->transaction.open)
-		return;
-	if (kind != PLAIN_COMMAND)
-		pfs_pg_transaction_begin_plain(session, statement);
-	else
-		pfs_pg_transaction_begin(statement->since);	/* an aborted one is not begun again */
+	pfs_pg_transaction_begin(statement->since); /* an aborted one is not begun again */
 }
 
 /* It has begun so, and is shown. */
 static pg_attribute_always_inline void
-begun_plain(PfsSession *session, PfsStatement *statement, Plain kind)
+begun_plain(PfsSession *session, PfsStatement *statement, PfsTicks start, uint64 event_id, Plain kind)
 {
-	if (pfs_unlikely(session->times_cpu) || (kind != PLAIN_NESTED && pfs_unlikely(session->waits.used > 0)) ||
-		(kind == PLAIN_COMMAND && !session->transaction.open))
+	if (pfs_unlikely(session->times_cpu))
 		begun_plain_otherwise(statement, kind);
-	else if (kind < PLAIN_COMMAND && !session->transaction.open)
-		pfs_pg_transaction_begin_plain(session, statement);
+	else if (kind == PLAIN_NESTED || pfs_transaction_is(session, true))
+		return;
+	else if (kind != PLAIN_COMMAND && pfs_likely(pfs_transaction_is(session, false)))
+		pfs_pg_transaction_describe(pfs_transaction_open_plain(session, start, event_id));
+	else if (!session->transaction.open || !pfs_waits_are_none(&session->waits))
+		begun_plain_otherwise(statement, kind);
 }
 
 /* desc: of a query, whose plan is taken from there after all calls, so that no register is kept for it. */
@@ -402,7 +401,7 @@ begin_plain(const QueryDesc *desc, const PlannedStmt *plan, Plain kind)
 	PfsPgTemplate *template;
 	PfsStatement *parent;
 	PfsStatement *statement;
-	PfsStatementRecord *record;
+	PfsStatementRow row;
 	PfsRef		routine = 0;
 	PfsTicks	start;
 	uint64		plain;
@@ -419,7 +418,9 @@ begin_plain(const QueryDesc *desc, const PlannedStmt *plan, Plain kind)
 	template = pfs_pg_template_find(desc != NULL ? desc->plannedstmt : plan);
 	pfs_keep(template);
 	plain = session->plain;
-	if (pfs_unlikely(!pfs_statement_may_begin_plain(session, plain, nested) || template->key != session->key))
+	if (pfs_unlikely(!pfs_statement_may_begin_plain(session, plain, nested)) ||
+		(pfs_unlikely(template->key != session->key) &&
+		 (kind == PLAIN_FREQUENT || template->key != pfs_pg_template_shaped(session->key))))
 		return NULL;
 	pfs_assume(plain != 0);		/* "changes" never is */
 	parent = nested ? session->running : NULL;
@@ -428,7 +429,7 @@ begin_plain(const QueryDesc *desc, const PlannedStmt *plan, Plain kind)
 					 : start == 0))
 		return NULL;
 	statement = pfs_statement_begin_here(session, &template->shared, template->facts, false, parent, start, plain,
-										 kind != PLAIN_FREQUENT && !nested && session->promised, &record);
+										 kind != PLAIN_FREQUENT && !nested && session->promised, &row);
 	if (nested)
 	{
 		statement->host_caller = parent;
@@ -441,12 +442,12 @@ begin_plain(const QueryDesc *desc, const PlannedStmt *plan, Plain kind)
 			pfs_pg_command_forget_analysed();	/* else it was executed, or will be when Bind is answered */
 	}
 	enter_plain(session, statement);
-	pfs_copy_words(&record->text, &template->text, sizeof(record->text) + sizeof(record->text_length));
+	pfs_copy_words(&row.record->text, &template->text, sizeof(row.record->text) + sizeof(row.record->text_length));
 	pfs_pg_usage_start(statement);
-	if (kind != PLAIN_COMMAND)
-		store_shape(record, template);
-	pfs_statement_publish_here(session, nested ? statement->place : 0, record);
-	begun_plain(session, statement, kind);
+	if (kind == PLAIN_QUERY || nested)
+		store_shape(row.record, template);
+	pfs_statement_publish_here(session, nested ? statement->place : 0, row.slot);
+	begun_plain(session, statement, start, row.event_id, kind);
 	return statement;
 }
 
@@ -488,12 +489,12 @@ pfs_pg_begin_plain_planning(const PfsPgSource *source, const PfsTemplate *templa
 	PfsTicks	start = pfs_pg_command.since;
 	PfsPgPart	text;
 	PfsStatement *statement;
-	PfsStatementRecord *record;
+	PfsStatementRow row;
 
 	if (pfs_unlikely(!pfs_statement_may_begin_plain(session, plain, false) || start == 0 || source->location < 0))
 		return NULL;
 	pfs_assume(plain != 0);
-	statement = pfs_statement_begin_here(session, template, 0, false, NULL, start, plain, session->promised, &record);
+	statement = pfs_statement_begin_here(session, template, 0, false, NULL, start, plain, session->promised, &row);
 	session->top = statement;
 	statement->host_in_call = true;
 	statement->host_state = PFS_PG_ANALYSED;
@@ -504,8 +505,8 @@ pfs_pg_begin_plain_planning(const PfsPgSource *source, const PfsTemplate *templa
 	pfs_statement_text_set(session, statement, template->role, text.data,
 						   pfs_pg_clip(text.data, text.length, session->arena->sizes.sql_text_length));
 	pfs_pg_command_forget_analysed();	/* source may be that */
-	pfs_statement_publish_here(session, 0, record);
-	begun_plain(session, statement, PLAIN_QUERY);
+	pfs_statement_publish_here(session, 0, row.slot);
+	begun_plain(session, statement, start, row.event_id, PLAIN_QUERY);
 	return statement;
 }
 
@@ -637,7 +638,7 @@ close_statement(PfsStatement *statement, PfsTicks end)
 	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
 
 	pfs_pg_undisturbed = NULL;
-	pfs_pg_store_rows(statement);
+	pfs_pg_store_rows(statement, statement->host_rows);
 	if (statement->host_query != NULL)
 		pfs_pg_query_part(statement->host_query);
 	if (pfs_unlikely(statement->host_in_call))
@@ -690,6 +691,7 @@ pfs_pg_end(PfsStatement *statement, PfsTicks end, int sqlstate, const char *mess
 	else
 	{
 		pfs_pg_let_query_go(statement, false);
+		pfs_pg_store_rows(statement, statement->host_rows);
 		if (pfs_pg_end_plain(session, statement, end, is_top, false, false))
 			pfs_statement_sum(session);
 	}
@@ -740,12 +742,18 @@ pfs_pg_finish_top(void)
 		pfs_pg_move(top, PFS_PG_SUSPENDED, 0);	/* a portal that has not been run yet */
 }
 
+static inline bool
+has_rows(const PfsStatement *statement)
+{
+	return statement->host_rows > 0 || (statement->record->used & statement->host_rows_are) != 0;
+}
+
 void
 pfs_pg_finish_not_run(void)
 {
 	PfsStatement *top = pfs_session.top;
 
-	if (top != NULL && top->host_state == PFS_PG_EXECUTED && top->host_rows == 0 && pfs_session.running == NULL)
+	if (top != NULL && top->host_state == PFS_PG_EXECUTED && !has_rows(top) && pfs_session.running == NULL)
 		pfs_pg_finish_top();
 }
 

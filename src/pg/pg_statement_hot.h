@@ -10,12 +10,11 @@
 #include "pg/pg_statement.h"
 #include "pg/pg_wait.h"
 
-/* Of a query: commands tell their rows themselves. */
-static inline void
-pfs_pg_store_rows(const PfsStatement *statement)
+/* Of a query: commands tell their rows themselves.  Once, by what has run to its end, or when the statement ends. */
+static pg_attribute_always_inline void
+pfs_pg_store_rows(const PfsStatement *statement, uint64 rows)
 {
 	PfsStatementRecord *record = statement->record;
-	uint64		rows = statement->host_rows;
 
 	if (pfs_unlikely(rows == 0))
 		return;
@@ -43,7 +42,7 @@ pfs_pg_let_query_go(PfsStatement *statement, bool is_first)
 }
 
 /*
- * It ends in the plain way, as it began; the caller has seen that it may, and let its query go.  is_first: that it is
+ * It ends in the plain way, as it began; the caller has seen that it may, stored its rows, and let its query go.  is_first: that it is
  * pfs_pg_plain_top; runs: its time does, and its command was seen to come.  True: it is time to sum.
  */
 static pg_attribute_always_inline bool
@@ -54,14 +53,13 @@ pfs_pg_end_plain(PfsSession *session, PfsStatement *statement, PfsTicks end, boo
 
 	if (runs)
 		pfs_assume(since != 0);
-	pfs_pg_store_rows(statement);
 	sums = pfs_statement_end_plain(session, statement, since, &end, is_first);
 	if (pfs_likely(is_top))
 	{
 		session->top = NULL;
 		pfs_pg_undisturbed = NULL;
 		if (runs)
-			pfs_pg_command.ended = pfs_pg_command.since = end;
+			pfs_pg_command.ended = end; /* the caller sees to "since" */
 		else if (pfs_likely(since != 0))
 			pfs_pg_command_time_spent(end);
 	}

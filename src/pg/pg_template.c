@@ -139,7 +139,8 @@ void
 pfs_pg_template_good(PfsPgTemplate *template)
 {
 	template->text = (uint32) template->text_position;
-	template->key = template->may_be_plain ? pfs_session.key : PFS_PG_NO_KEY;
+	template->key = !template->may_be_plain ? PFS_PG_NO_KEY
+		: (template->shared.used & PFS_USED_MASK) != 0 ? pfs_pg_template_shaped(pfs_session.key) : pfs_session.key;
 }
 
 /* Of a statement that is begun by it, and on stage. */

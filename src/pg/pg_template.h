@@ -21,7 +21,7 @@ typedef struct PfsPgTemplate
 {
 	PFS_ALIGNED PfsTemplate shared;	/* counters that are used are the shape's */
 	const PlannedStmt *plan;	/* NULL = free */
-	uint64		key;			/* the session's for which its statements may begin in the plain way */
+	uint64		key;			/* the session's for which its statements may begin in the plain way, see pfs_pg_template_shaped */
 	uint32		text;			/* where it was written last, as records tell it */
 	uint32		text_length;	/* as much as is kept; 0 = to be asked each time */
 	uint64		facts;			/* of a statement that begins in the plain way */
@@ -40,6 +40,13 @@ typedef struct PfsPgTemplate
 } PfsPgTemplate;
 
 StaticAssertDecl(offsetof(PfsPgTemplate, decided) == PFS_CACHE_LINE, "one line");
+
+/* A session's key, as it stands in templates whose shape tells numbers: they are stored by those who ask for it. */
+static inline uint64
+pfs_pg_template_shaped(uint64 key)
+{
+	return ~key;
+}
 
 /* Good until the next call. */
 extern PfsPgTemplate *pfs_pg_template(const QueryDesc *desc);

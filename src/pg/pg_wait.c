@@ -202,14 +202,14 @@ begin_idle(void)
 {
 	const PfsWaitHot *hot;
 
-	if (pfs_unlikely(calls.idle.open))
+	if (pfs_unlikely(pfs_pg_waiting.idle_open))
 		return true;
 	hot = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE);
 	if (pfs_unlikely(!hot->enabled))
 		return false;
 	pfs_wait_begin_hot(&pfs_session, &calls.idle.wait, hot, 0);
 	calls.idle.last = calls.idle.wait.start;
-	calls.idle.open = true;
+	pfs_pg_waiting.idle_open = true;
 	return true;
 }
 
@@ -608,12 +608,15 @@ pfs_pg_wait_command(void)
 
 	begin_command(&pfs_session);
 	if (pfs_pg_command.came == 0)
-		pfs_pg_command.came = pfs_pg_command.since = calls.idle.open ? calls.idle.last : 0;
+		pfs_pg_command.came = pfs_pg_command.since = pfs_pg_waiting.idle_open ? calls.idle.last : 0;
 	if (noted)
-		pfs_wait_add(&pfs_session, PFS_PG_WAIT_IDLE, pfs_pg_waiting.idle_from == 0 ? 0
+		pfs_wait_add(&pfs_session, PFS_PG_WAIT_IDLE, !pfs_pg_waiting.idle_timed ? 0
 					 : pfs_pg_command.came > pfs_pg_waiting.idle_from ? pfs_pg_command.came - pfs_pg_waiting.idle_from : 1);
-	else if (calls.idle.open)
+	else if (pfs_pg_waiting.idle_open)
+	{
+		pfs_pg_waiting.idle_open = false;
 		end_long(&calls.idle);
+	}
 	if (pfs_session.thread != NULL)
 		pfs_session_state(&pfs_session, PFS_THREAD_ACTIVE,
 						  pfs_pg_command.came != 0 ? pfs_pg_command.came : pfs_now());
@@ -625,7 +628,7 @@ pfs_pg_wait_idle(PfsTicks now)
 {
 	pfs_session_does(&pfs_session, PFS_PHASE_REST);
 	pfs_pg_waiting.call = NULL;
-	pfs_pg_waiting.idle_from = now & pfs_pg_waiting.idle_timed;
+	pfs_pg_waiting.idle_from = now;
 	pfs_awaiting.now = pfs_pg_waiting.idle_begins;
 }
 
@@ -637,7 +640,7 @@ pfs_pg_wait_switched(void)
 	bool		noted = pfs_load(&instrument->enabled) && !pfs_session.wait_rows.shown &&
 		(gate & PFS_GATE_CALLS) != 0;
 
-	pfs_pg_waiting.idle_timed = pfs_load(&instrument->timed) ? ~(PfsTicks) 0 : 0;
+	pfs_pg_waiting.idle_timed = pfs_load(&instrument->timed);
 	pfs_pg_waiting.idle_cell = NULL;
 	pfs_pg_waiting.idle_begins.event = noted ? WAIT_EVENT_CLIENT_READ : 0;
 	if (MyProcPort != NULL)
@@ -660,7 +663,7 @@ received_otherwise(int64_t result)
 
 		pfs_pg_command_received(pfs_now());
 		pfs_pg_wait_over();
-		if (noted && pfs_pg_waiting.idle_timed != 0)
+		if (noted && pfs_pg_waiting.idle_timed)
 			pfs_pg_waiting.idle_cell = pfs_wait_hot(&pfs_session, PFS_PG_WAIT_IDLE)->cell;
 		else if (!noted)
 			pfs_wait_know_idle(&pfs_session, PFS_PG_WAIT_IDLE, &client);
@@ -686,7 +689,7 @@ received(int64_t result)
 	pfs_keep(waiting);
 	if (pfs_unlikely(!pfs_session_is(session, PFS_PHASE_REST, false) ||
 					 pfs_load_acquire(&session->arena->changes) != session->decided ||
-					 (pfs_likely(noted) ? waiting->idle_cell == NULL : calls.idle.open) ||
+					 (pfs_likely(noted) ? waiting->idle_cell == NULL : pfs_pg_waiting.idle_open) ||
 					 (now = pfs_now_near()) <= waiting->idle_from))
 		return received_otherwise(result);
 	begin_command_at(session, now);
@@ -733,10 +736,10 @@ end_client_otherwise(PfsIoPart io, PfsSocketCall call, int64_t result, PfsTicks 
 static pg_attribute_always_inline bool
 end_idle(PfsSession *session, PfsTicks now)
 {
-	if (pfs_unlikely(!calls.idle.open || !client.idle || !pfs_pg_is_idle() ||
+	if (pfs_unlikely(!pfs_pg_waiting.idle_open || !client.idle || !pfs_pg_is_idle() ||
 					 !pfs_wait_end_idle(session, &calls.idle.wait, &client, calls.idle.last)))
 		return false;
-	calls.idle.open = false;
+	pfs_pg_waiting.idle_open = false;
 	pfs_pg_command.waits = false;
 	begin_command_at(session, now);
 	return true;
@@ -874,10 +877,10 @@ client_wait(int set, struct epoll_event *events, int room, int timeout)
 		return CALL(pfs_call_observed, epoll_wait) (set, events, room, timeout);
 	take_up(&here);
 	pfs_add(&calls.counted[PFS_CALL_epoll_wait], 1);
-	if (!idle->open)			/* else it is another call of the same idle time */
+	if (!pfs_pg_waiting.idle_open)	/* else it is another call of the same idle time */
 	{
 		pfs_wait_begin_idle(session, &idle->wait, &client);
-		idle->open = true;
+		pfs_pg_waiting.idle_open = true;
 	}
 	result = CALL(pfs_watch.real, epoll_wait) (set, events, room, timeout);
 	if (pfs_likely(idle->wait.start != 0))
@@ -902,7 +905,7 @@ pfs_pg_wait_attach(void)
 	forget_client();
 	calls.counted = NULL;
 	pfs_awaiting.now = (PfsAwaited) {0};
-	lock_wait.open = calls.idle.open = lwlock_wait.open = false;
+	lock_wait.open = lwlock_wait.open = pfs_pg_waiting.idle_open = false;
 	put_off_count = 0;
 	pfs_session.unsettled = false;
 	pfs_pg_fd_forget_all();

@@ -38,9 +38,10 @@ typedef struct PfsPgWaiting
 	const void *call;			/* in the frame of the observed call under way; NULL = none is */
 
 	/* idle time that is only noted: from the answer to a command to the data of the next one */
-	PfsTicks	idle_from;		/* 0 = not timed */
+	PfsTicks	idle_from;
 	PfsWaitCell *idle_cell;		/* where it counts if it is timed, for session.decided; NULL = not known */
-	PfsTicks	idle_timed;		/* all bits, or none */
+	bool		idle_timed;
+	bool		idle_open;		/* it is observed just now */
 	PfsAwaited	idle_begins;	/* what is awaited then; event 0: it is not noted, but observed */
 } PfsPgWaiting;
 

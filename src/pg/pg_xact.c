@@ -25,7 +25,7 @@
 #include "storage/proc.h"
 #include "pg/relation/parts.h"
 
-PFS_HOT_DATA int pfs_pg_nest_level = 1;
+PFS_HOT_LINE(running) int pfs_pg_nest_level = 1;
 
 /* The slot number is the process number.  Prepared transactions have no thread. */
 static uint64_t
@@ -43,29 +43,27 @@ id_of_process(uint32_t slot, uint32_t pid)
 		EpochFromFullTransactionId(next) - (id > XidFromFullTransactionId(next)), id));
 }
 
+/* The event is looked up after each call, so that no register has to be kept for it. */
 static pg_attribute_always_inline void
-refresh(PfsTransactionRecord *event)
+refresh(const PfsSession *session)
 {
-	pfs_store(&event->trx_id, U64FromFullTransactionId(pfs_pg_server.transaction_id()));
+	uint64		id = U64FromFullTransactionId(pfs_pg_server.transaction_id());
+	PfsTransactionRecord *event;
+	bool		in_block;
+
+	pfs_store(&session->transaction.event->trx_id, id);
+	in_block = pfs_pg_server.in_block();
+	event = session->transaction.event;
 	pfs_store(&event->read_only, (uint8) *pfs_pg_server.read_only);
 	pfs_store(&event->isolation, (uint8) *pfs_pg_server.isolation);
-	pfs_store(&event->autocommit, (uint8) !pfs_pg_server.in_block());
+	pfs_store(&event->autocommit, (uint8) !in_block);
 }
 
 void
 pfs_pg_transaction_refresh(void)
 {
 	if (pfs_session.transaction.open)
-		refresh(pfs_session.transaction.event);
-}
-
-/* What the server tells of one that begins. */
-static inline void
-describe(PfsTransactionRecord *event)
-{
-	pfs_pg_refresh_program();
-	pfs_store(&event->read_only, (uint8) *pfs_pg_server.read_only);
-	pfs_store(&event->isolation, (uint8) *pfs_pg_server.isolation);
+		refresh(&pfs_session);
 }
 
 void
@@ -78,16 +76,7 @@ pfs_pg_transaction_begin(PfsTicks start)
 		return;
 	event = pfs_transaction_open(session, start);
 	if (event != NULL)
-		describe(event);
-}
-
-PFS_HOT pg_noinline void
-pfs_pg_transaction_begin_plain(PfsSession *session, const PfsStatement *statement)
-{
-	if (pfs_likely(session->transaction_rows.shown))
-		describe(pfs_transaction_open_plain(session, statement->since, statement->record->event_id));
-	else
-		pfs_pg_transaction_begin(statement->since);
+		pfs_pg_transaction_describe(event);
 }
 
 /* The commit of a statement that is complete may be worked on; is this one's, if nothing has happened since it was answered. */
@@ -97,7 +86,7 @@ before_commit(XactEvent event)
 	PfsSession *session = pfs_pg_session();
 	PfsStatement *top = session->top;
 
-	if (pfs_unlikely(pfs_dropped_any || !pfs_pg_has_client))
+	if (pfs_unlikely(pfs_relations_over.dropped || !pfs_pg_has_client))
 		pfs_dropped_transaction(event);
 	/* as pfs_pg_committing has it */
 	if (top != NULL && session->running == NULL && *pfs_pg_server.portal == NULL && *pfs_pg_server.query_text == NULL)
@@ -118,7 +107,7 @@ settle(XactEvent event)
 	pfs_pg_undisturbed = NULL;
 	if (event == XACT_EVENT_ABORT)
 		pfs_pg_protocol_back();
-	if (pfs_dropped_any || *pfs_pg_server.exiting)
+	if (pfs_relations_over.dropped || proc_exit_inprogress)
 		pfs_dropped_transaction(event);
 	pfs_relations_forget(1);
 	if (pfs_pg_untied.relations.estate != NULL)
@@ -141,7 +130,7 @@ end_any(XactEvent event)
 	PfsSession *session = pfs_pg_session();
 
 	pfs_pg_nest_level = 1;
-	if (pfs_unlikely(event != XACT_EVENT_COMMIT || pfs_dropped_any || *pfs_pg_server.exiting ||
+	if (pfs_unlikely(event != XACT_EVENT_COMMIT || pfs_relations_over.dropped || proc_exit_inprogress ||
 					 session->thread == NULL || !session->may_be_plain || pfs_pg_any_left(session) ||
 					 pfs_pg_untied.relations.estate != NULL))
 	{
@@ -162,7 +151,7 @@ after_end(XactEvent event)
 
 	if (!end_any(event))
 		return;
-	refresh(session->transaction.event);
+	refresh(session);
 	pfs_transaction_close(session, outcome_of(event), pfs_now());
 }
 
@@ -172,15 +161,14 @@ committed(void)
 {
 	PfsSession *session = pfs_pg_session();
 
-	if (pfs_unlikely(pfs_dropped_any) ||
-		pfs_unlikely(!session->transaction.open || !pfs_transaction_is_plain(session) || session->far))
+	if (pfs_unlikely(pfs_relations_over.rare != 0) || pfs_unlikely(!pfs_transaction_ends_plain(session)))
 	{
 		after_end(XACT_EVENT_COMMIT);
 		return;
 	}
 	pfs_pg_command.block = false;
-	pfs_routed_transaction();
-	refresh(session->transaction.event);
+	pfs_routed_transaction_plain();
+	refresh(session);
 	pfs_transaction_close_plain(session, PFS_TRANSACTION_COMMITTED, pfs_now_near());
 }
 
@@ -211,7 +199,7 @@ pfs_xact_callback(XactEvent event, void *arg)
 	}
 	else if (event != XACT_EVENT_PRE_COMMIT)
 		other_event(event);
-	else if (pfs_likely(mark == PFS_PG_IS_ANSWERED) && pfs_likely(!pfs_dropped_any))
+	else if (pfs_likely(mark == PFS_PG_IS_ANSWERED) && pfs_likely(!pfs_relations_over.dropped))
 		pfs_session.statement[0].host_state = PFS_PG_COMMITTING;
 	else
 		before_commit(event);

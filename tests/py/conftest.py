@@ -132,6 +132,13 @@ def conn(cluster: Cluster) -> Iterator[Any]:
 
 
 @pytest.fixture
+def db(server: Any) -> Iterator[Any]:
+    """A superuser's session on the server of the test's own module."""
+    with server.connect() as connection:
+        yield connection
+
+
+@pytest.fixture
 def connect() -> Iterator[Callable[..., Any]]:
     """Makes connections for one test: connect(cluster, **options); closed after it."""
     made: list[Any] = []

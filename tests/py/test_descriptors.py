@@ -179,9 +179,9 @@ def steady_columns(conn: Any, table: Table) -> list[int]:
     """Positions of the columns that do not change by themselves, found by looking twice.
 
     What a reading computes anew is left out: moments, which may differ in the last digit, and all
-    measurements of performance_timers.
+    measurements of performance_timers and engine_metrics.
     """
-    if table.name == "performance_timers":
+    if table.name in ("performance_timers", "engine_metrics"):
         return [i for i, column in enumerate(table.columns) if "key" in column.flags]
     first, second = select(conn, table), select(conn, table)
     assert len(first) == len(second), "the server is not quiet"

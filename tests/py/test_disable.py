@@ -55,7 +55,8 @@ def build(folder: Path, pg_config: str, disable: str) -> Path:
 def extension_sql(library: Path) -> str:
     """The extension script for psql, which needs what CREATE EXTENSION does: a schema, a transaction."""
     script = (ROOT / "sql" / "performance_schema--1.0.sql").read_text()
-    lines = [line for line in script.splitlines() if not line.startswith("\\echo")]
+    only_there = ("\\echo", "SELECT pg_extension_config_dump(")
+    lines = [line for line in script.splitlines() if not line.startswith(only_there)]
     return "\n".join(["BEGIN; CREATE SCHEMA performance_schema;", *lines, "COMMIT;"]).replace(
         "MODULE_PATHNAME", str(library)
     )

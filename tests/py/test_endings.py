@@ -55,10 +55,15 @@ OTHERS = {
 """Statement, and texts of those it nests; None: whatever it does."""
 
 
-@pytest.fixture(scope="module")
-def server(pg_config: str) -> Iterator[Any]:
+@pytest.fixture(scope="module", params=["counted", "on"])
+def server(request: pytest.FixtureRequest, pg_config: str) -> Iterator[Any]:
+    """Messages of the protocol are only counted, or timed as well: which has short ways of its own."""
     with with_library(
-        pg_config, SETUP, performance_schema__events_statements_history_size=200, work_mem="64kB"
+        pg_config,
+        SETUP,
+        performance_schema__events_statements_history_size=200,
+        performance_schema__instrument=f"statement/com/%={request.param}",
+        work_mem="64kB",
     ) as cluster:
         yield cluster
 
@@ -257,6 +262,40 @@ def test_unfinished(raw: Speaker, what: str, block: bool) -> None:
     raw_plain(raw)
     assert is_clean(raw)
     assert losses(raw.observer) == {}
+
+
+EXECUTED: dict[str, Callable[[Speaker], Any]] = {
+    "all": lambda raw: raw.bind(name="key").execute(),
+    "up to five": lambda raw: raw.bind(name="key").execute(max_rows=5),
+    "exactly one": lambda raw: raw.bind(name="key").execute(max_rows=1),
+    "twice": lambda raw: raw.bind(name="key").execute(max_rows=1).execute(max_rows=1),
+    "closed": lambda raw: raw.bind(name="key").execute().close_object("P", ""),
+    "followed": lambda raw: raw.bind(name="key").execute().bind(name="change").execute(),
+    "behind another": lambda raw: raw.bind(name="change").execute().bind(name="key").execute(),
+}
+
+
+@pytest.mark.parametrize("block", [False, True])
+@pytest.mark.parametrize("how", EXECUTED)
+def test_rows_that_are_told(raw: Speaker, how: str, block: bool) -> None:
+    """Whoever ends a statement, its rows are told once: by what has run, or at its end."""
+    raw.parse("SELECT b FROM t WHERE a = 7000", "none").sync()
+    for _ in range(TIMES):
+        since = one(raw.observer, "SELECT max(event_id) FROM performance_schema.events_statements_history "
+                    "WHERE thread_id = %s", raw.thread_id)
+        if block:
+            raw.query("BEGIN")
+        EXECUTED[how](raw)
+        raw.sync()
+        raw_plain(raw, "none")
+        if block:
+            raw.query("COMMIT")
+        told = {e.sql_text: (e.rows_sent, e.rows_affected, e.rows_examined)
+                for e in history(raw.observer, raw.thread_id, since)}
+        assert told.pop(PLAIN["key"]) == (1, 0, 1)
+        assert told.pop(PLAIN["change"], (0, 1, 1)) == (0, 1, 1)
+        assert told.pop("SELECT b FROM t WHERE a = 7000") == (0, 0, 0)
+        assert set(told) <= {"BEGIN", "COMMIT"}
 
 
 WIDE = f"SELECT {', '.join(f'a + {i}' for i in range(400))} FROM t WHERE a < 9 ORDER BY c || 'x'"

@@ -18,10 +18,14 @@ SECRET = "secret_of_owner"
 PATTERN = SECRET[:-1] + "[r]"  # finds the secret, but is none itself: readers are recorded too
 ROLES = ("rights_plain", "rights_owner", "rights_member", "rights_noinherit")
 PUBLIC_FUNCTIONS = {
+    "conninfo_value",
     "object_name",
+    "persisted_settings",
     "ps_current_thread_id",
     "ps_thread_id",
     "shown_text",
+    "subscription_sources",
+    "user_settings",
     "performance_schema_fdw_handler",
     "performance_schema_fdw_validator",
 }
@@ -69,8 +73,14 @@ def plain(cluster: Any, connect: Any, roles: None) -> Any:
 
 
 def leaks(reader: Any) -> set[str]:
-    """The tables and views in which a role can read the secret."""
-    views = rows(reader, "SELECT viewname FROM pg_views WHERE schemaname = 'sys'")
+    """The tables and views in which a role can read the secret.
+
+    Without those of the slowest statements: which ones they show changes with each statement.
+    """
+    views = rows(
+        reader,
+        "SELECT viewname FROM pg_views WHERE schemaname = 'sys' AND viewname !~ '95th_percentile'",
+    )
     names = [f"performance_schema.{table.name}" for table in tables()]
     names += [f'sys."{row.viewname}"' for row in views]
     return {

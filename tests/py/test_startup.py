@@ -191,6 +191,7 @@ def test_sizes(new_cluster: New, connect: New) -> None:
         "events_waits_history_size": 6,
         "events_waits_history_long_size": 70,
         "lock_waits_history_long_size": 80,
+        "error_log_size": 85,
         "max_file_instances": 90,
         "max_table_instances": 95,
         "max_statement_stack": 4,
@@ -219,7 +220,7 @@ def test_all_sizes_zero(new_cluster: New, connect: New) -> None:
         "digests_size", "events_statements_history_size", "events_statements_history_long_size",
         "events_transactions_history_size", "events_transactions_history_long_size",
         "events_waits_history_size", "events_waits_history_long_size",
-        "lock_waits_history_long_size", "max_file_instances", "max_table_instances",
+        "lock_waits_history_long_size", "error_log_size", "max_file_instances", "max_table_instances",
         "max_sql_text_length", "max_digest_length", "memory_pool_size",
     )  # fmt: skip
     server = new_cluster(**{f"performance_schema__{name}": 0 for name in names})

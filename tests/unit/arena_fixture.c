@@ -5,6 +5,7 @@
 
 #include "core/history.h"
 #include "core/names.h"
+#include "core/wait_block.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -87,6 +88,7 @@ fixture_sizes(void)
 		.thread_classes = FIXTURE_THREAD_CLASSES,
 		.errors = FIXTURE_ERRORS,
 		.waits = FIXTURE_WAITS,
+		.metrics = FIXTURE_METRICS,
 		.statement_stack = 4,
 		.statements_history = 5,
 		.statements_history_long = 64,
@@ -95,6 +97,7 @@ fixture_sizes(void)
 		.waits_history = 4,
 		.waits_history_long = 32,
 		.lock_waits_history = 32,
+		.error_log = 8,
 		.files = 12,
 		.tables = 12,
 		.digests = 8,
@@ -102,6 +105,32 @@ fixture_sizes(void)
 		.digest_length = 64,
 		.pool_bytes = 1 << 20,
 	};
+}
+
+static const PfsMetricInfo fixture_metrics[FIXTURE_METRICS] = {
+	{.name = "counter_1", .subsystem = "fixture", .type = PFS_METRIC_SET_OWNER, .calls = "counter_2"},
+	{.name = "counter_2", .subsystem = "fixture", .type = PFS_METRIC_SET_MEMBER},
+};
+
+/* Each is enabled at the first look, and has grown by one then. */
+static bool
+host_metrics(PfsArena *arena, PfsMetric *copy, int64_t *figures)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < arena->sizes.metrics && copy != NULL; i++)
+	{
+		PfsMetric *metric = pfs_metric(arena, i);
+
+		if (!metric->enabled)
+			pfs_metric_act(metric, fixture_metrics[i].type, PFS_METRIC_ENABLE, 0, 1);
+		pfs_metric_look(metric, fixture_metrics[i].type, 1);
+		figures[i] = 1;
+		copy[i] = *metric;
+	}
+	pthread_mutex_unlock(&lock);
+	return true;
 }
 
 /* Makes an arena of zeroed memory and furnishes it with instruments. */
@@ -116,6 +145,9 @@ furnish(void *memory, const PfsSizes *sizes)
 	pfs_host_connection_type = connection_type;
 	pfs_host_call = host_call;
 	pfs_host_lock = host_lock;
+	pfs_metrics = fixture_metrics;
+	pfs_metric_count = FIXTURE_METRICS;
+	pfs_host_metrics = host_metrics;
 	pfs_arena_init(arena, sizes);
 	for (int i = 0; i < FIXTURE_CLASSES; i++)
 	{
@@ -319,6 +351,26 @@ fixture_all_waits(PfsSession *session)
 	pfs_history_lock_wait(session, &lock);
 	fixture_statement(session, 0, 1, 100, NULL);
 	fixture_wait(session, FIXTURE_WAIT_IDLE, PFS_OPERATION_IDLE, 0, 0, 10, -1);
+}
+
+uint64_t
+fixture_blocks_astray(PfsArena *arena)
+{
+	uint64_t wrong = 0;
+
+	for (uint32_t number = 0; number < arena->wait_blocks.count; number++)
+	{
+		uint32_t holder = pfs_load(&pfs_wait_block(arena, number)->holder);
+		int of_history = 0, of_threads = 0;
+
+		for (uint32_t i = 0; i < arena->wait_blocks.place_count; i++)
+			of_history += PFS_AT(arena, arena->wait_blocks.places, uint32_t)[i] == number;
+		for (uint32_t slot = 0; slot < arena->sizes.threads; slot++)
+			for (uint32_t i = 0; i < pfs_thread_wait_blocks(&arena->sizes); i++)
+				of_threads += pfs_thread_blocks(arena, pfs_thread(arena, slot))->number[i] == number;
+		wrong += of_history + of_threads != 1 || (of_history != 0) != (holder == 0);
+	}
+	return wrong;
 }
 
 /* --- tables as texts --- */

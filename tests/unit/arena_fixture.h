@@ -9,6 +9,7 @@
 #define ARENA_FIXTURE_H
 
 #include "core/digest.h"
+#include "core/metric.h"
 #include "core/statement.h"
 #include "core/table.h"
 #include "core/wait.h"
@@ -18,6 +19,7 @@
 /* Statement classes 0 .. FIXTURE_CLASSES - 1 are registered, then transaction, error and waits. */
 #define FIXTURE_CLASSES 4
 #define FIXTURE_ERRORS 4
+#define FIXTURE_METRICS 2
 #define FIXTURE_ROLE 10    /* texts of fixture statements are this role's, which all readers have */
 #define FIXTURE_START 1000 /* ticks at which fixture statements start */
 
@@ -104,6 +106,9 @@ extern void fixture_wait(PfsSession *session, uint32_t wait, PfsOperation operat
 
 /* Something of everything about waits, in a session with a client. */
 extern void fixture_all_waits(PfsSession *session);
+
+/* Blocks of rows of waits that are not just one thread's, or the long history's at just one place. */
+extern uint64_t fixture_blocks_astray(PfsArena *arena);
 
 /* A table as texts; times are raw ticks. */
 typedef struct Rows

@@ -39,12 +39,17 @@ parts_of(const PfsArena *arena, Part *part, int count)
 		arena->statements_long_text,
 		arena->transactions_long,
 		arena->waits_long,
+		arena->wait_blocks.blocks,
+		arena->wait_blocks.places,
 		arena->lock_waits_long,
+		arena->error_log,
+		arena->host_cache,
 		arena->wait_map,
 		arena->files,
 		arena->tables,
 		arena->file_heads,
 		arena->table_names,
+		arena->metrics,
 		arena->pool,
 	};
 
@@ -61,7 +66,7 @@ static int
 overlaps(const PfsArena *arena)
 {
 	PfsArenaPart told;
-	Part part[32] = {{0, 0}};
+	Part part[40] = {{0, 0}};
 	int count = 0;
 	int wrong = 0;
 
@@ -90,14 +95,14 @@ wrong_inside_thread(const PfsArena *arena)
 		(char *) pfs_thread_aggregate(arena, thread, PFS_SCOPE_GLOBAL) + arena->aggregate_bytes;
 	char *records = (char *) pfs_journal_records(arena, thread);
 	char *end = (char *) pfs_thread_transaction(arena, thread, 1 + s->transactions_history);
-	char *waits = (char *) pfs_thread_waits(arena, thread);
+	char *waits = (char *) pfs_thread_wait_stack(arena, thread);
 	int wrong = 0;
 
 	wrong +=
 		(char *) pfs_thread_aggregate(arena, thread, PFS_SCOPE_THREAD) < base + sizeof(PfsThread);
 	wrong += end_of_aggregates > (char *) pfs_thread_transaction(arena, thread, 0);
 	wrong += end > waits;
-	wrong += (char *) (pfs_thread_waits(arena, thread) + pfs_thread_wait_slots(s)) >
+	wrong += (char *) &pfs_thread_blocks(arena, thread)->number[pfs_thread_wait_blocks(s)] >
 			 base + arena->lean_thread_bytes;
 	wrong += records < base + arena->lean_thread_bytes;
 	wrong += (uintptr_t) records % PFS_CACHE_LINE != 0;

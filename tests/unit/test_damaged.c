@@ -189,6 +189,7 @@ test_damage(void)
 	memcpy(memory, made, made->bytes);
 	fixture_free(made);
 	world.arena = (PfsArena *) memory;
+	fixture_keep_waits(world.arena);
 	for (int i = 0; i < SESSIONS; i++)
 	{
 		world.session[i] = fixture_attach(world.arena, (uint32_t) i, "ada", "[local]");

@@ -458,6 +458,14 @@ test_long_waits(uint32_t size)
 	fixture_free(arena);
 }
 
+/* It goes to the long history at once. */
+static void
+copied_wait(PfsSession *session, uint64_t number)
+{
+	numbered_wait(session, number);
+	pfs_history_waits(session->arena, session->thread, &session->statements_long.waits, UINT64_MAX);
+}
+
 /* A writer stopped in its row. */
 static void
 test_stopped_wait(void)
@@ -472,7 +480,7 @@ test_stopped_wait(void)
 
 	for (uint64_t i = 1; i <= 32; i++)
 	{
-		numbered_wait(session, i);
+		copied_wait(session, i);
 		numbered_lock_wait(session, i);
 	}
 	for (int i = 0; i < 2; i++)
@@ -485,7 +493,7 @@ test_stopped_wait(void)
 	}
 	for (uint64_t i = 33; i <= 64; i++)
 	{
-		numbered_wait(session, i);
+		copied_wait(session, i);
 		numbered_lock_wait(session, i);
 	}
 	is_u64(loss_of(arena, PFS_LOSS_HISTORY_LONG), 2, "its place is lost for the next round");
@@ -497,7 +505,7 @@ test_stopped_wait(void)
 	}
 	for (uint64_t i = 65; i <= 96; i++)
 	{
-		numbered_wait(session, i);
+		copied_wait(session, i);
 		numbered_lock_wait(session, i);
 	}
 	is_u64(loss_of(arena, PFS_LOSS_HISTORY_LONG), 2, "a place that has missed a round is written again");

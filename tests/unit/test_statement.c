@@ -96,6 +96,28 @@ test_life(void)
 	leave_place(p);
 }
 
+/* Of the last event inside the lower half is kept. */
+static void
+test_many_events(void)
+{
+	Place p = new_place();
+	PfsStatement *s[2];
+	Rows *rows;
+
+	p.session->thread->event_id = UINT32_MAX - 1;
+	s[0] = enter(p.session, 0, "call");
+	s[1] = enter(p.session, 1, "inner");
+	pfs_statement_close(p.session, s[1], 2000);
+	pfs_statement_close(p.session, s[0], 2000);
+	rows = rows_of(p.arena, HISTORY);
+	is_u64(row_number(rows, rows_find(rows, "sql_text", "call"), "event_id"), UINT32_MAX, "a number of 32 bits");
+	is_u64(row_number(rows, rows_find(rows, "sql_text", "call"), "end_event_id"), UINT64_C(1) << 32,
+		   "the last one inside has more");
+	is_u64(row_number(rows, rows_find(rows, "sql_text", "inner"), "end_event_id"), UINT64_C(1) << 32, "so has its own");
+	rows_free(rows);
+	leave_place(p);
+}
+
 static void
 check_nesting(const Rows *rows, const char *text, uint64_t id, const char *type, uint64_t level)
 {
@@ -658,6 +680,7 @@ main(void)
 {
 	test_roles();
 	test_life();
+	test_many_events();
 	test_nesting();
 	test_orphans();
 	test_deep_stack();

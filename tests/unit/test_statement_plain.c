@@ -43,11 +43,11 @@ begin(Side *side, bool plain, PfsTicks start)
 {
 	PfsSession *session = side->session;
 	PfsStatement *statement;
-	PfsStatementRecord *record;
+	PfsStatementRow row;
 
 	plain = plain && pfs_statement_may_begin_plain(session, session->plain, false);
 	statement = plain ? pfs_statement_begin_here(session, &side->template, 0, false, NULL, start, session->plain,
-												 session->promised, &record)
+												 session->promised, &row)
 					  : pfs_statement_begin(session, &side->template, false, NULL, start);
 	pfs_statement_text_refer(session, statement, "select ?", 8, &side->text);
 	pfs_statement_set(statement, PFS_COUNTER_ROWS_SENT, start % 3);
@@ -215,7 +215,7 @@ test_nested(void)
 		{
 			PfsStatement *outer = begin(&side[s], s == 1, start);
 			PfsStatement *inner;
-			PfsStatementRecord *record;
+			PfsStatementRow row;
 
 			side[s].session->running = outer;
 			if (start == FIXTURE_START + 300)
@@ -224,7 +224,7 @@ test_nested(void)
 			{
 				pfs_statement_make_way(side[s].session);
 				inner = pfs_statement_begin_here(side[s].session, &side[s].template, 0, false, outer, start + 10,
-												 side[s].session->plain, false, &record);
+												 side[s].session->plain, false, &row);
 			}
 			else
 				inner = pfs_statement_begin(side[s].session, &side[s].template, false, outer, start + 10);

@@ -4,6 +4,9 @@
 #include "arena_fixture.h"
 #include "tap.h"
 
+#include "core/error_log.h"
+#include "core/host_cache.h"
+
 #define MAX_COLUMNS 80
 
 static int
@@ -104,7 +107,11 @@ filled_arena(PfsSession **session)
 {
 	PfsArena *arena = fixture_arena(NULL);
 	const char *users[] = {"ada", "bob", NULL};
+	PfsErrorLog log = pfs_error_log(arena);
+	PfsLogMessage message = {.thread_id = 1};
 
+	pfs_error_log_add(&log, &message);
+	pfs_host_connected(arena, "10.0.0.1", NULL, false, 1);
 	for (int i = 0; i < PFS_CONSUMERS; i++)
 		pfs_set_consumer(arena, i, true);
 	for (uint32_t i = 0; i < 3; i++)

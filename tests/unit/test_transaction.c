@@ -5,6 +5,7 @@
 #include "tap.h"
 
 #include "core/rollup.h"
+#include "core/transaction_hot.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -130,17 +131,15 @@ shows(PfsArena *arena, uint64_t thread, uint64_t account, uint64_t global, uint6
 	is_u64(table_sum(arena, GLOBAL, "sum_timer_wait"), wait * global, "times");
 }
 
-/* They wait to be summed: readers add them, each at the levels that count it. */
+/* Each counts at the levels that count it. */
 static void
-test_unsummed(void)
+test_levels(void)
 {
 	PfsArena *arena = fixture_arena(NULL);
 	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
-	PfsThread *thread = session->thread;
 
 	for (int i = 0; i < 5; i++)
 		fixture_transaction(session, false, 7);
-	is_u64(thread->transactions_ended - thread->transactions_summed, 5, "none is summed");
 	shows(arena, 5, 5, 5, 7, "all are shown");
 	table_truncate(arena, BY_THREAD);
 	shows(arena, 0, 5, 5, 7, "not counted by thread");
@@ -156,26 +155,105 @@ test_unsummed(void)
 	fixture_transaction(session, false, 7);
 	pfs_set_consumer(arena, PFS_CONSUMER_TRANSACTIONS_CURRENT, false);
 	fixture_transaction(session, false, 7);
-	is_u64(thread->transactions_ended - thread->transactions_summed, 0, "one without a row is summed, after those before it");
 	shows(arena, 2, 2, 11, 7, "no more and no less");
 	pfs_set_consumer(arena, PFS_CONSUMER_TRANSACTIONS_CURRENT, true);
-	for (int i = 0; i < 3 * PFS_TRANSACTIONS_UNSUMMED; i++)
+	for (int i = 0; i < 48; i++)
 	{
 		fixture_transaction(session, false, 7);
-		if (i == PFS_TRANSACTIONS_UNSUMMED)
+		if (i == 16)
 			table_truncate(arena, BY_THREAD);
 	}
-	ok(thread->transactions_ended - thread->transactions_summed < PFS_TRANSACTIONS_UNSUMMED, "the ring is summed when it is full");
-	shows(arena, 2 * PFS_TRANSACTIONS_UNSUMMED - 1, 2 + 3 * PFS_TRANSACTIONS_UNSUMMED,
-		  11 + 3 * PFS_TRANSACTIONS_UNSUMMED, 7, "TRUNCATE while some wait");
+	shows(arena, 31, 50, 59, 7, "TRUNCATE in between");
 	fixture_detach(session);
-	shows(arena, 0, 2 + 3 * PFS_TRANSACTIONS_UNSUMMED, 11 + 3 * PFS_TRANSACTIONS_UNSUMMED, 7, "the thread has ended");
+	shows(arena, 0, 50, 59, 7, "the thread has ended");
 	table_truncate(arena, GLOBAL);
 	shows(arena, 0, 0, 0, 7, "TRUNCATE of all");
 	fixture_free(arena);
 }
 
-/* --- killed while they are summed --- */
+/* --- the plain way --- */
+
+/* As the host does: the plain way, where it may be. */
+static bool
+begin_and_end(PfsSession *session, bool plain, bool read_only, PfsTicks start, PfsTicks end)
+{
+	bool begins_plain = plain && session->decided == pfs_load(&session->arena->changes) && pfs_transaction_is(session, false);
+	bool ends_plain;
+
+	if (begins_plain)
+		pfs_transaction_open_plain(session, start, 0);
+	else
+		pfs_transaction_open(session, start);
+	session->transaction.event->read_only = read_only;
+	ends_plain = plain && pfs_transaction_ends_plain(session);
+	if (ends_plain)
+		pfs_transaction_close_plain(session, PFS_TRANSACTION_COMMITTED, end);
+	else
+		pfs_transaction_close(session, PFS_TRANSACTION_COMMITTED, end);
+	return begins_plain && ends_plain;
+}
+
+/* What a thread has recorded, but for its number. */
+static uint64_t
+differences(PfsArena *arena, PfsSession *a, PfsSession *b)
+{
+	PfsAggregate *own_a = pfs_thread_own_aggregate(a->thread);
+	PfsAggregate *own_b = pfs_thread_own_aggregate(b->thread);
+	uint64_t wrong = own_a->transactions_ended != own_b->transactions_ended;
+
+	wrong += own_a->transaction_shown != own_b->transaction_shown || own_a->transaction_epoch != own_b->transaction_epoch;
+	wrong += memcmp(&own_a->transaction, &own_b->transaction, sizeof(own_a->transaction)) != 0;
+	wrong += memcmp(pfs_thread_transaction(arena, a->thread, 0), pfs_thread_transaction(arena, b->thread, 0),
+					pfs_thread_transaction_slots(&arena->sizes) * sizeof(PfsTransactionRecord)) != 0;
+	wrong += a->transaction.open || b->transaction.open || a->transaction.event_id != 0 || b->transaction.event_id != 0;
+	wrong += (char *) a->transaction.event - (char *) a->thread != (char *) b->transaction.event - (char *) b->thread;
+	return wrong;
+}
+
+static void
+switch_something(PfsArena *arena, int i)
+{
+	if (i == 10 || i == 20)
+		pfs_set_consumer(arena, PFS_CONSUMER_TRANSACTIONS_HISTORY_LONG, i == 10);
+	else if (i == 30 || i == 35)
+		pfs_set_instrument(arena, pfs_instrument(arena, arena->transaction_instrument), -1, i == 35);
+	else if (i == 40 || i == 45)
+		pfs_set_consumer(arena, PFS_CONSUMER_TRANSACTIONS_CURRENT, i == 45);
+	else if (i == 50 || i == 55)
+		pfs_set_consumer(arena, PFS_CONSUMER_THREAD, i == 55);
+	else if (i == 60)
+		table_truncate(arena, BY_THREAD);
+}
+
+static void
+test_plain(void)
+{
+	PfsArena *arena = fixture_arena(NULL);
+	PfsSession *general, *plain;
+	uint64_t wrong = 0;
+	int ended = 0;
+
+	pfs_timer_init(true);		/* a clock that takes no call */
+	general = fixture_attach(arena, 0, "ada", "h1");
+	plain = fixture_attach(arena, 1, "ada", "h1");
+	for (int i = 0; i < 80; i++)
+	{
+		PfsTicks start = FIXTURE_START + 100 * (PfsTicks) i;
+		PfsTicks end = start + (PfsTicks) (i * 37 % 50) - 1;	/* some before they began: another processor's clock */
+
+		switch_something(arena, i);
+		begin_and_end(general, false, i % 3 == 0, start, end);
+		ended += begin_and_end(plain, true, i % 3 == 0, start, end);
+		wrong += differences(arena, general, plain);
+	}
+	is_u64(wrong, 0, "the plain way writes the same");
+	is_u64((uint64_t) ended, pfs_now_is_near() ? 80 - 10 - 3 * 5 - 6 : 0, "all but what was switched, and the first of all and after each switch");
+	fixture_detach(plain);
+	fixture_detach(general);
+	fixture_free(arena);
+}
+
+/* --- killed while one begins or ends --- */
 
 static struct
 {
@@ -196,14 +274,12 @@ test_killed(void)
 {
 	uint64_t *ended = mmap(NULL, sizeof(*ended), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t wrong = 0;
-	uint64_t inside = 0;
 
-	for (int i = 1; i <= 100; i++)
+	for (int i = 1; i <= 20; i++)
 	{
 		PfsSizes sizes = fixture_sizes();
 		PfsArena *arena = fixture_shared_arena(&sizes);
 		size_t bytes = arena->bytes;
-		PfsThread *thread;
 		PfsSession *session;
 		uint64_t count;
 		pid_t pid;
@@ -214,9 +290,8 @@ test_killed(void)
 		if (pid == 0)
 		{
 			session = fixture_attach(arena, 0, "ada", "h1");
-			/* the last sequences before and after the ring begins again, and the sum in between */
 			victim.thread = session->thread;
-			victim.sequences = 2 * PFS_TRANSACTIONS_UNSUMMED - 10 + i % 20;
+			victim.sequences = i;
 			pfs_inside_sequence = die_inside;
 			for (;;)
 			{
@@ -225,14 +300,10 @@ test_killed(void)
 			}
 		}
 		waitpid(pid, NULL, 0);
-		thread = pfs_thread(arena, 0);
-		if (i > 50)				/* it had begun to add them */
-			pfs_store(&thread->transactions_summing, pfs_min(thread->transactions_ended, (uint64_t) i - 50));
-		inside += thread->transactions_ended - thread->transactions_summed == PFS_TRANSACTIONS_UNSUMMED;
 		session = fixture_attach(arena, 0, "bob", "h2");
 		count = table_sum(arena, GLOBAL, "count_star");
 		wrong += count > *ended + 1;
-		wrong += i <= 50 ? count < *ended : count + (uint64_t) i - 50 < *ended;
+		wrong += count < *ended;
 		wrong += table_sum(arena, GLOBAL, "sum_timer_wait") != 7 * count;
 		wrong += table_sum(arena, BY_ACCOUNT, "count_star") != count;
 		wrong += table_count(arena, HISTORY) != 0;
@@ -243,7 +314,6 @@ test_killed(void)
 		munmap(arena, bytes);
 	}
 	is_u64(wrong, 0, "what a killed process has left counts once");
-	ok(inside > 0, "%" PRIu64 " died while they were summed", inside);
 	munmap(ended, sizeof(*ended));
 }
 
@@ -282,7 +352,8 @@ main(void)
 	test_life();
 	test_switches();
 	test_rings();
-	test_unsummed();
+	test_levels();
+	test_plain();
 	test_killed();
 	test_errors();
 	return done_testing();

@@ -134,7 +134,8 @@ test_written_over(void)
 	fixture_wait(interrupted, FIXTURE_WAIT_FILE, PFS_OPERATION_READ, 0, 0, 10, 77);
 	sigaction(SIGTRAP, &action, NULL);
 	FLAGS("orq", TRAP_FLAG);
-	pfs_wait_rows_show(interrupted, table.row, table.use, PFS_TABLE_FETCH, 3);
+	pfs_wait_rows_show(interrupted, pfs_waiting_statement(interrupted),
+					   pfs_table_object(table.row, table.use), PFS_TABLE_FETCH, 3);
 	FLAGS("andq", ~TRAP_FLAG);
 	ok(seen > 5 && wrong == 0, "read after each instruction: %d rows, %d of them wrong", seen, wrong);
 	fixture_detach(interrupted);

@@ -6,7 +6,9 @@
 
 #include "core/history.h"
 #include "core/wait.h"
+#include "core/wait_block.h"
 
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -62,7 +64,7 @@ has_just(PfsArena *arena, uint64_t first, uint64_t last)
 static uint64_t
 copied(const PfsArena *arena)
 {
-	return pfs_load(&arena->waits_long_ring.next);
+	return pfs_load(&arena->waits_long_ring.next) + PFS_WAIT_BLOCK * pfs_load(&arena->wait_places_ring.next);
 }
 
 /* A thread's last waits, wherever they are. */
@@ -77,7 +79,7 @@ test_each_once(uint32_t history, uint32_t size)
 	{
 		numbered(session, i);
 		wrong += !has_just(arena, i > size ? i - size + 1 : 1, i);
-		wrong += copied(arena) > i || i - copied(arena) >= PFS_WAITS_UNCOPIED;
+		wrong += copied(arena) > i || i - copied(arena) >= pfs_thread_wait_ring(&arena->sizes);
 		wrong += table_count(arena, WAITS) != pfs_min(i, (uint64_t) history);
 	}
 	ok(wrong == 0, "history %u, long history %u: it has the last ones, each once", history, size);
@@ -127,6 +129,34 @@ test_truncate(void)
 	fixture_free(arena);
 }
 
+/* The one history without the other. */
+static void
+test_hidden(void)
+{
+	PfsArena *arena = new_arena(4, 64);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	uint64_t wrong = 0;
+
+	several(session, 1, 3);
+	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY, false);
+	for (uint64_t i = 4; i <= 100; i++)
+	{
+		numbered(session, i);
+		wrong += !has_just(arena, i > 64 ? i - 63 : 1, i);
+	}
+	is_u64(wrong, 0, "the long history alone has the last ones");
+	is_u64(table_count(arena, WAITS), 0, "the thread's own has none of them");
+	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY, true);
+	several(session, 101, 102);
+	is_u64(table_sum(arena, WAITS, "timer_wait"), 101 + 102, "but those that end when it is on again");
+	pfs_set_consumer(arena, PFS_CONSUMER_WAITS_HISTORY_LONG, false);
+	several(session, 103, 300);
+	is_u64(table_sum(arena, WAITS, "timer_wait"), 297 + 298 + 299 + 300, "alone it has the last ones");
+	ok(has_just(arena, 102 - 63, 102), "and the long one none of them");
+	fixture_detach(session);
+	fixture_free(arena);
+}
+
 /* Each wait is there by the switches of its own time. */
 static void
 test_switches(void)
@@ -159,7 +189,7 @@ test_switches(void)
 	}
 }
 
-/* Killed when all is copied and that is not noted; or before. */
+/* Killed when rows are copied and that is not noted. */
 static void
 test_killed_in_copying(void)
 {
@@ -167,21 +197,169 @@ test_killed_in_copying(void)
 	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
 	uint64_t noted = pfs_load(&session->thread->waits_copied);
 
-	several(session, 1, PFS_WAITS_UNCOPIED);
-	is_u64(copied(arena), PFS_WAITS_UNCOPIED, "all are copied");
+	several(session, 1, 20);
+	pfs_history_waits(arena, session->thread, &session->statements_long.waits, UINT64_MAX);
+	is_u64(copied(arena), 20, "all are copied");
 	pfs_store(&session->thread->waits_copied, noted);
-	ok(has_just(arena, 1, PFS_WAITS_UNCOPIED), "those that are in both places are shown once");
+	ok(has_just(arena, 1, 20), "those that are in both places are shown once");
 	fixture_kill(session);
 	session = fixture_attach(arena, 0, "bob", "h1");
-	ok(has_just(arena, 1, PFS_WAITS_UNCOPIED), "a successor copies nothing");
-	several(session, PFS_WAITS_UNCOPIED + 1, PFS_WAITS_UNCOPIED + 5);
-	ok(has_just(arena, 1, PFS_WAITS_UNCOPIED + 5), "but its own");
+	ok(has_just(arena, 1, 20), "a successor copies nothing");
+	several(session, 21, 25);
+	ok(has_just(arena, 1, 25), "but its own");
 	fixture_kill(session);
-	ok(has_just(arena, 1, PFS_WAITS_UNCOPIED + 5), "a dead thread's are shown");
+	ok(has_just(arena, 1, 25), "a dead thread's are shown");
 	session = fixture_attach(arena, 0, "bob", "h1");
-	ok(has_just(arena, 1, PFS_WAITS_UNCOPIED), "until somebody else has its slot");
+	ok(has_just(arena, 1, 20), "until somebody else has its slot");
 	fixture_detach(session);
 	fixture_free(arena);
+}
+
+static void
+test_exchanged(void)
+{
+	PfsArena *arena = new_arena(40, 400);
+	PfsSession *session[4];
+	uint64_t wrong = 0;
+
+	for (uint32_t i = 0; i < PFS_LENGTH(session); i++)
+		session[i] = fixture_attach(arena, i, "ada", "h1");
+	for (uint64_t i = 1; i <= 2000; i++)
+	{
+		numbered(session[i * 7 % 16 / 4], i);
+		wrong += fixture_blocks_astray(arena) + !has_just(arena, i > 400 ? i - 399 : 1, i);
+	}
+	is_u64(wrong, 0, "blocks go around, no one is lost, and the last waits are there");
+	for (uint32_t i = 0; i < PFS_LENGTH(session); i++)
+		fixture_detach(session[i]);
+	ok(has_just(arena, 2000 - 399, 2000) && fixture_blocks_astray(arena) == 0, "also when all have gone");
+	fixture_free(arena);
+}
+
+/* What stands in a block that was another thread's is not taken for a wait of this one. */
+static void
+test_same_number(void)
+{
+	PfsArena *arena = new_arena(4, 64);
+	PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+	PfsWait outer = {.wait = FIXTURE_WAIT_FILE, .operation = PFS_OPERATION_READ};
+	PfsWaitRecord *head;
+
+	several(session, 1, PFS_WAIT_BLOCK - 1);
+	pfs_wait_begin(session, &outer, FIXTURE_START);
+	numbered(session, PFS_WAIT_BLOCK);
+	is_u64(session->wait_rows.head, PFS_WAIT_BLOCK, "a wait is around the end of a block");
+	head = &session->wait_rows.slots[session->wait_rows.head].record;
+	*head = (PfsWaitRecord){.event_id = outer.event_id, .start = 7, .object = 7};
+	pfs_wait_end(session, &outer, FIXTURE_START + PFS_WAIT_BLOCK + 1, PFS_WAIT_BLOCK + 1);
+	ok(has_just(arena, 1, PFS_WAIT_BLOCK + 1) && head->start == FIXTURE_START, "and ends behind it, whatever number stands there");
+	pfs_wait_begin(session, &outer, FIXTURE_START);
+	head = &session->wait_rows.slots[session->wait_rows.head + 1].record;
+	numbered(session, PFS_WAIT_BLOCK + 2);
+	*head = (PfsWaitRecord){.event_id = outer.event_id};
+	pfs_wait_drop(session, &outer);
+	is_u64(table_count(arena, "events_waits_current"), 0, "nor is it shown");
+	fixture_detach(session);
+	fixture_free(arena);
+}
+
+typedef struct Crowd
+{
+	PfsArena *arena;
+	uint32_t slot;
+} Crowd;
+
+static void *
+come_and_go(void *argument)
+{
+	const Crowd *crowd = argument;
+
+	for (int i = 0; i < 40; i++)
+	{
+		PfsSession *session = fixture_attach(crowd->arena, crowd->slot, "ada", "h1");
+
+		several(session, 1, 1000 + crowd->slot);
+		fixture_detach(session);
+	}
+	return NULL;
+}
+
+/* More threads than blocks, at once. */
+static void
+test_crowd(void)
+{
+	PfsArena *arena = new_arena(4, 5);
+	Crowd crowd[4];
+
+	for (uint32_t i = 0; i < PFS_LENGTH(crowd); i++)
+		crowd[i] = (Crowd){arena, i};
+	run_threads(PFS_LENGTH(crowd), come_and_go, crowd, sizeof(Crowd));
+	is_u64(fixture_blocks_astray(arena), 0, "threads exchange blocks at once, no one is lost");
+	is_u64(table_count(arena, LONG), 5, "the history is full");
+	fixture_free(arena);
+}
+
+static jmp_buf killed;
+static int steps_left;
+
+static void
+jump(void)
+{
+	if (steps_left-- == 0)
+		longjmp(killed, 1);
+}
+
+/* At this step of the exchange of a block.  False: there are no more steps. */
+static bool
+leave_in_exchange(PfsSession *session, int step)
+{
+	steps_left = step;
+	pfs_inside_exchange = jump;
+	if (setjmp(killed) == 0)
+		several(session, 1, 2 * PFS_WAIT_BLOCK);
+	pfs_inside_exchange = NULL;
+	return steps_left < 0;
+}
+
+/* The owner of a block is killed in the middle of its exchange, or leaves in a signal handler. */
+static void
+test_killed_in_exchange(bool orderly)
+{
+	uint64_t wrong = 0;
+	int step;
+
+	for (step = 0;; step++)
+	{
+		PfsArena *arena = new_arena(4, 64);
+		PfsSession *session = fixture_attach(arena, 0, "ada", "h1");
+		bool left = leave_in_exchange(session, step);
+		uint64_t there;
+
+		if (orderly || !left)
+		{
+			fixture_detach(session);
+			wrong += !has_just(arena, 1, 2 * PFS_WAIT_BLOCK);
+		}
+		else
+		{
+			fixture_kill(session);
+			/* others pass by what is left there */
+			session = fixture_attach(arena, 1, "bob", "h1");
+			several(session, 65, 65 + 127);
+			wrong += !has_just(arena, 65 + 64, 65 + 127);
+			fixture_detach(session);
+			session = fixture_attach(arena, 0, "bob", "h1");
+			there = table_count(arena, LONG);
+			several(session, 200, 300);
+			wrong += there != 64 || !has_just(arena, 300 - 63, 300);
+			fixture_detach(session);
+		}
+		wrong += fixture_blocks_astray(arena);
+		fixture_free(arena);
+		if (!left)
+			break;
+	}
+	ok(step > 5 && wrong == 0, "%d steps of an exchange, %" PRIu64 " wrong", step, wrong);
 }
 
 static int deadly_entry;
@@ -198,13 +376,14 @@ die(PfsSeq *seq)
 static void
 test_killed(void)
 {
-	PfsArena *made = new_arena(4, 64);
+	PfsArena *made = new_arena(4, 100);
 	PfsArena *arena = mmap(NULL, made->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t wrong = 0;
 
 	for (int entry = 50; entry < 70; entry++)
 	{
 		PfsSession *session;
+		uint64_t there;
 		pid_t child;
 
 		memcpy(arena, made, made->bytes);
@@ -223,9 +402,10 @@ test_killed(void)
 				 loss_of(arena, PFS_LOSS_UNSTABLE_READS) != 0;
 		fixture_kill(session);
 		session = fixture_attach(arena, 0, "bob", "h1");
-		wrong += !has_just(arena, 1, copied(arena));
+		there = copied(arena);
+		wrong += !has_just(arena, 1, there);
 		several(session, 101, 140);
-		wrong += table_count(arena, LONG) != pfs_min(copied(arena) + 8, UINT64_C(64));
+		wrong += table_count(arena, LONG) != there + 40;
 		fixture_detach(session);
 	}
 	is_u64(wrong, 0, "whenever a thread is killed, all that it ended is there once, until it has a successor");
@@ -294,10 +474,21 @@ main(void)
 	test_each_once(10, 1000);
 	test_each_once(100, 40);
 	test_each_once(31, 5);
+	test_each_once(0, 16);
+	test_each_once(1, 1);
+	test_each_once(15, 100);
+	test_each_once(16, 17);
+	test_each_once(17, 16);
 	test_by_ends();
 	test_truncate();
 	test_switches();
+	test_hidden();
 	test_killed_in_copying();
+	test_exchanged();
+	test_same_number();
+	test_crowd();
+	test_killed_in_exchange(false);
+	test_killed_in_exchange(true);
 	test_killed();
 	test_beside();
 	return done_testing();

@@ -155,7 +155,7 @@ pfs_brief_end_read(PfsRelations *relations, PfsStatement *statement)
 	if (pfs_likely(rows > 0))
 		pfs_brief_examined(statement, (uint64) rows);
 	if (pfs_brief_shows())
-		pfs_brief_show(part, PFS_TABLE_FETCH, rows);
+		pfs_brief_show(relations, PFS_BRIEF_SCANNED, PFS_TABLE_FETCH, rows);
 	pfs_brief_leave(relations);
 	return true;
 }
@@ -165,7 +165,7 @@ pg_noinline void
 pfs_brief_show_change(const PfsRelations *relations, int64 scanned, int64 rows)
 {
 	pfs_brief_show_scan(relations, scanned);
-	pfs_brief_show(&relations->own[PFS_BRIEF_CHANGED], pfs_brief_operation(relations), rows);
+	pfs_brief_show(relations, PFS_BRIEF_CHANGED, pfs_brief_operation(relations), rows);
 }
 
 static bool

@@ -213,10 +213,13 @@ pfs_brief_shows(void)
 }
 
 static inline void
-pfs_brief_show(const PfsPart *part, PfsTableOperation operation, int64 rows)
+pfs_brief_show(const PfsRelations *relations, int part, PfsTableOperation operation, int64 rows)
 {
+	const PfsKnown *known = relations->own[part].known;
+
 	if (rows > 0)
-		pfs_wait_rows_show(&pfs_session, part->known->row, part->known->use, operation, (uint64) rows);
+		pfs_wait_rows_show(&pfs_session, relations->statement, pfs_table_object(known->row, known->use), operation,
+						   (uint64) rows);
 }
 
 /* It is the first call of its query, and nobody has looked at its parts: so nothing was counted before. */
@@ -310,7 +313,7 @@ pfs_brief_end_scan(PfsRelations *relations, PfsStatement *statement, int64 *rows
 static inline void
 pfs_brief_show_scan(const PfsRelations *relations, int64 rows)
 {
-	pfs_brief_show(&relations->own[PFS_BRIEF_SCANNED], PFS_TABLE_FETCH, rows);
+	pfs_brief_show(relations, PFS_BRIEF_SCANNED, PFS_TABLE_FETCH, rows);
 }
 
 /* The end, and what it shows. */

@@ -11,8 +11,10 @@
 #include "pg/pg_query.h"
 #include "pg/relation/brief.h"
 
-PFS_HOT_DATA PFS_ALIGNED PfsRelations *pfs_relations_running = NULL;	/* what follows in this line is looked at with it */
-PFS_HOT_DATA EState *pfs_pg_undisturbed = NULL;
+PFS_HOT_LINE(running) PfsRelations *pfs_relations_running = NULL;
+PFS_HOT_LINE(running) EState *pfs_pg_undisturbed = NULL;
+/* the first of that line: what has this name is looked at together */
+PFS_HOT_LINE(running) PFS_ALIGNED PfsRelationsOver pfs_relations_over = {.epoch = 1};
 
 /* Memory of calls is given back only after pfs_relations_left, so what is in the list can be read. */
 static inline void
@@ -78,7 +80,7 @@ start(PfsRelations *relations)
 	if (pfs_likely(pfs_relations_running == NULL))
 	{
 		pfs_known_epoch++;
-		if (pfs_unlikely(pfs_routed_indexes > 0))
+		if (pfs_unlikely(pfs_relations_over.routed > 0))
 			pfs_routed_look();
 	}
 	if (pfs_unlikely(pfs_known_owed > 0) && relations->records)

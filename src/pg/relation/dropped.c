@@ -20,8 +20,7 @@
 #include "utils/pgstat_internal.h"
 #include "utils/syscache.h"
 
-/* Owner: this process.  Of the transaction under way. */
-PFS_HOT_DATA bool pfs_dropped_any = false;
+/* Owner: this process.  Of the transaction under way, as is pfs_relations_over.dropped. */
 static bool renamed = false;
 static bool subtransaction_failed = false;
 static Oid	dropped_database = InvalidOid;
@@ -53,7 +52,7 @@ pfs_dropped_note_utility(const Node *utility)
 		default:
 			break;
 	}
-	pfs_dropped_any = true;		/* most can drop something, by a cascade, or at the commit */
+	pfs_relations_over.dropped = true;		/* most can drop something, by a cascade, or at the commit */
 }
 
 static void
@@ -181,7 +180,7 @@ end_transaction(XactEvent event)
 	dropped_database = InvalidOid;
 	renamed = false;
 	subtransaction_failed = false;
-	pfs_dropped_any = false;
+	pfs_relations_over.dropped = false;
 }
 
 void
@@ -192,8 +191,8 @@ pfs_dropped_transaction(XactEvent event)
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
 			if (MyBackendType == B_AUTOVAC_WORKER)
-				pfs_dropped_any = true; /* drops temporary tables of the dead */
-			if (pfs_likely(!pfs_dropped_any) || pfs_session.thread == NULL)
+				pfs_relations_over.dropped = true; /* drops temporary tables of the dead */
+			if (pfs_likely(!pfs_relations_over.dropped) || pfs_session.thread == NULL)
 				break;
 			prepare_commit();
 			if (event == XACT_EVENT_PRE_PREPARE)
@@ -206,7 +205,7 @@ pfs_dropped_transaction(XactEvent event)
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
 			/* at its end a process drops its temporary tables */
-			if (pfs_unlikely(pfs_dropped_any || proc_exit_inprogress))
+			if (pfs_unlikely(pfs_relations_over.dropped || proc_exit_inprogress))
 				end_transaction(event);
 			break;
 		default:
@@ -218,5 +217,5 @@ void
 pfs_dropped_subtransaction(SubXactEvent event)
 {
 	if (event == SUBXACT_EVENT_ABORT_SUB)
-		subtransaction_failed |= pfs_dropped_any;
+		subtransaction_failed |= pfs_relations_over.dropped;
 }

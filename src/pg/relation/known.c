@@ -10,7 +10,7 @@
 #define PROBES 8				/* neighbours tried, at two places */
 
 PfsKnown	pfs_known[PFS_KNOWN] __attribute__((aligned(64)));
-PFS_HOT_DATA uint32 pfs_known_epoch = 1;
+PFS_HOT_LINE(running) uint32 pfs_known_epoch = 1;
 PFS_HOT_DATA uint32 pfs_known_owed = 0;
 
 /* Of each entry; touched only where something is owed. */

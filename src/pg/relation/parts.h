@@ -109,17 +109,21 @@ extern void pfs_routed_add(PfsRelations *relations);
 extern void pfs_routed_take(PfsRelations *relations);
 
 /* Before the first call of a transaction; how the transaction before it ended does not matter. */
-extern uint32 pfs_routed_indexes;
 extern void pfs_routed_look(void);
 
-/* A transaction is over.  The next one can begin in this epoch at first. */
-extern uint32 pfs_routed_transaction_epoch;
+/* A transaction is over, which has met no index by routing ... */
+static inline void
+pfs_routed_transaction_plain(void)
+{
+	pfs_relations_over.epoch = pfs_known_epoch + 1;
+}
 
+/* ... or any one. */
 static inline void
 pfs_routed_transaction(void)
 {
-	pfs_routed_transaction_epoch = pfs_known_epoch + 1;
-	if (pfs_unlikely(pfs_routed_indexes > 0))
+	pfs_routed_transaction_plain();
+	if (pfs_unlikely(pfs_relations_over.routed > 0))
 		pfs_session.rows.changes = 0;
 }
 

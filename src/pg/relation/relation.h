@@ -103,6 +103,23 @@ extern void pfs_relations_guard(ErrorContextCallback *guard);
 /* A (sub)transaction has ended: what began at this level, or a deeper one, is not on the C stack any more. */
 extern void pfs_relations_forget(int level);
 
+/* What the end of each transaction looks at: on the line of pfs_relations_running. */
+typedef struct PfsRelationsOver
+{
+	uint32		epoch;			/* the next transaction can begin in this epoch at first */
+	union
+	{
+		struct
+		{
+			bool		dropped;	/* may it have renamed or dropped something?  See dropped.c */
+			uint8		routed;		/* indexes that were met by routing, see routed.c */
+		};
+		uint16		rare;		/* both */
+	};
+} PfsRelationsOver;
+
+extern PfsRelationsOver pfs_relations_over;
+
 /* copy.c.  NULL: nothing to do. */
 extern PfsRelations *pfs_copy_begin(const Node *utility);
 
@@ -112,8 +129,6 @@ extern bool pfs_dropped_ends_prepared(const Node *utility);
 extern void pfs_dropped_look(void); /* it has */
 extern void pfs_dropped_transaction(XactEvent event);
 
-/* May the transaction have renamed or dropped something? */
-extern bool pfs_dropped_any;
 extern void pfs_dropped_subtransaction(SubXactEvent event);
 
 #endif							/* PFS_PG_RELATION_H */

@@ -7,32 +7,29 @@
 #include "pg/relation/parts.h"
 #include "pg/relation/times.h"
 
-PFS_HOT_DATA uint32 pfs_routed_transaction_epoch = 1;
-
 /*
  * Indexes that were met by routing: whether the server has handed their counters over since cannot be told later,
  * so each transaction looks at them before its first call, in the epoch kept here.  What finds no room is guessed.
  */
-#define ROUTED_INDEXES 64
+#define ROUTED_INDEXES 64		/* their number is a byte */
 
 static PfsKnown *routed_index[ROUTED_INDEXES];
-PFS_HOT_DATA uint32 pfs_routed_indexes = 0;
 static uint32 routed_epoch = 0;
 
 /* An entry without "routed" was given to another relation. */
 PFS_COLD void
 pfs_routed_look(void)
 {
-	if ((int32) (routed_epoch - pfs_routed_transaction_epoch) >= 0)
+	if ((int32) (routed_epoch - pfs_relations_over.epoch) >= 0)
 		return;
 	routed_epoch = pfs_known_epoch;
-	for (uint32 i = 0; i < pfs_routed_indexes; i++)
+	for (uint32 i = 0; i < pfs_relations_over.routed; i++)
 	{
 		PfsKnown   *known = routed_index[i];
 
 		if (!known->routed)
-			routed_index[i--] = routed_index[--pfs_routed_indexes];
-		else if ((int32) (known->epoch - pfs_routed_transaction_epoch) < 0)
+			routed_index[i--] = routed_index[--pfs_relations_over.routed];
+		else if ((int32) (known->epoch - pfs_relations_over.epoch) < 0)
 			pfs_index_start(known, pfs_status_of_oid(known->oid));
 	}
 }
@@ -46,7 +43,7 @@ guess_seen(PfsKnown *known, const PgStat_TableStatus *status, bool index, const 
 {
 	PfsCounters	pending = {0};
 
-	if ((int32) (known->epoch - pfs_routed_transaction_epoch) < 0)
+	if ((int32) (known->epoch - pfs_relations_over.epoch) < 0)
 	{
 		if (index)
 		{
@@ -62,10 +59,10 @@ guess_seen(PfsKnown *known, const PgStat_TableStatus *status, bool index, const 
 		}
 	}
 	known->epoch = pfs_known_epoch;
-	if (index && !known->routed && pfs_routed_indexes < ROUTED_INDEXES)
+	if (index && !known->routed && pfs_relations_over.routed < ROUTED_INDEXES)
 	{
 		known->routed = true;
-		routed_index[pfs_routed_indexes++] = known;
+		routed_index[pfs_relations_over.routed++] = known;
 	}
 }
 

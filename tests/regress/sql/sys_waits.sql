@@ -25,6 +25,8 @@ SELECT count(*) > 0 AS waited FROM performance_schema.events_waits_summary_globa
 WHERE sum_timer_wait > 0;
 
 -- Each view can be read in full; a formatted one has the rows and columns of the raw one
+-- without pg_buffercache its views say so
+SET client_min_messages = warning;
 CREATE FUNCTION rows_of(view name) RETURNS bigint LANGUAGE plpgsql STRICT AS $$
 DECLARE
 	n bigint;
@@ -36,10 +38,13 @@ SELECT f.viewname, rows_of(f.viewname) AS rows, rows_of(r.viewname) AS raw
 FROM pg_views AS f LEFT JOIN pg_views AS r
 	ON r.schemaname = 'sys' AND r.viewname = 'x$' || f.viewname
 WHERE f.schemaname = 'sys' AND f.viewname NOT LIKE 'x$%'
-	AND rows_of(f.viewname) IS DISTINCT FROM rows_of(r.viewname);
-SELECT viewname FROM pg_views AS r
-WHERE schemaname = 'sys' AND viewname LIKE 'x$%' AND rows_of(viewname) >= 0
-	AND NOT EXISTS (SELECT FROM pg_views WHERE schemaname = 'sys' AND 'x$' || viewname = r.viewname);
+	AND rows_of(f.viewname) <> rows_of(r.viewname);
+-- (those that are not one of two)
+SELECT viewname FROM pg_views AS v
+WHERE schemaname = 'sys' AND rows_of(viewname) >= 0
+	AND NOT EXISTS (SELECT FROM pg_views WHERE schemaname = 'sys'
+		AND (viewname = 'x$' || v.viewname OR 'x$' || viewname = v.viewname))
+ORDER BY viewname COLLATE "C";
 SELECT c.relname, a.attname
 FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND attnum > 0
 WHERE c.relnamespace = 'sys'::regnamespace AND c.relname LIKE 'x$%'

@@ -1,0 +1,5 @@
+CREATE FUNCTION sys.version_major() RETURNS integer
+	LANGUAGE sql STABLE PARALLEL SAFE
+	RETURN current_setting('server_version_num')::integer / 10000;
+COMMENT ON FUNCTION sys.version_major() IS
+	'18 of PostgreSQL 18.6';

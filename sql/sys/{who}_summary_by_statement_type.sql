@@ -1,0 +1,28 @@
+--@ view Statements per {noun} and kind, by total time
+--@ order s.{column}, s.total_latency DESC
+--@ {column} {Noun}; background = processes without one
+--@ statement Kind: the event without statement/
+--@ total Executions
+--@ total_latency [time] Total time
+--@ max_latency [time] Longest execution
+--@ lock_latency [time] Time spent waiting for locks
+--@ cpu_latency [time] Processor time; needs the consumer events_statements_cpu
+--@ rows_sent Rows returned
+--@ rows_examined Rows read from tables
+--@ rows_affected Rows changed
+--@ full_scans Executions that read a table without an index
+SELECT
+	coalesce(s.{column}, 'background') AS {column},
+	substring(s.event_name FROM '^statement/(.*)') AS statement,
+	s.count_star AS total,
+	s.sum_timer_wait AS total_latency,
+	s.max_timer_wait AS max_latency,
+	s.sum_lock_time AS lock_latency,
+	s.sum_cpu_time AS cpu_latency,
+	s.sum_rows_sent AS rows_sent,
+	s.sum_rows_examined AS rows_examined,
+	s.sum_rows_affected AS rows_affected,
+	s.sum_no_index_used + s.sum_no_good_index_used AS full_scans
+FROM performance_schema.events_statements_summary_by_{who}_by_event_name AS s
+WHERE s.count_star > 0
+ORDER BY {column}, total_latency DESC
