@@ -67,10 +67,22 @@ def server(pg_config: str) -> Iterator[Any]:
     with made.connect() as admin:
         provoke_waits(sessions[1], sessions[2], admin)
         background_off(admin)
+        at_rest(sessions, admin)
     yield made
     for session in sessions:
         session.close()
     close_cluster(made)
+
+
+def at_rest(sessions: list[Any], admin: Any) -> None:
+    """The server wakes idle sessions when it likes, to read invalidations: not recorded then.
+
+    What they wait for is still recorded when it ends, with their next command.
+    """
+    for session in sessions:
+        admin.execute("SELECT performance_schema.set_thread(%s, false)", (thread_of(admin, session),))
+        session.execute("SELECT 1")
+        wait_for_state(admin, session.info.backend_pid, "wait_event = 'ClientRead'")
 
 
 def provoke_waits(waiter: Any, blocker: Any, watching: Any) -> None:
