@@ -57,6 +57,11 @@ CREATE FUNCTION bench.reset_consumers() RETURNS bigint LANGUAGE sql AS $$
   SELECT count(performance_schema.set_consumers(replace(name, '_', '\\_'), was.enabled))
   FROM performance_schema.setup_consumers now JOIN bench.consumers was USING (name)
   WHERE now.enabled <> was.enabled $$;
+CREATE TABLE bench.metrics AS
+  SELECT name FROM performance_schema.engine_metrics WHERE status = 'enabled';
+CREATE FUNCTION bench.reset_metrics() RETURNS bigint LANGUAGE sql AS $$
+  SELECT performance_schema.monitor_disable('all');
+  SELECT count(performance_schema.monitor_enable(name)) FROM bench.metrics $$;
 CREATE FUNCTION bench.only(pattern text) RETURNS bigint LANGUAGE sql AS $$
   SELECT performance_schema.set_instruments('%', false);
   SELECT bench.reset_consumers();
