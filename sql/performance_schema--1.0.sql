@@ -2316,6 +2316,134 @@ COMMENT ON COLUMN performance_schema.objects_summary_global_by_type.database_oid
 COMMENT ON COLUMN performance_schema.objects_summary_global_by_type.table_oid IS
 	'The table, as in that database''s pg_class; not in MySQL';
 
+CREATE FOREIGN TABLE performance_schema.prepared_statements_instances (
+	object_instance_begin bigint,
+	statement_id bigint,
+	statement_name text,
+	sql_text text,
+	owner_thread_id bigint,
+	owner_event_id bigint,
+	owner_object_type text,
+	owner_object_schema text,
+	owner_object_name text,
+	execution_engine text,
+	timer_prepare numeric(20),
+	count_reprepare bigint,
+	count_execute bigint,
+	sum_timer_execute numeric(20),
+	min_timer_execute numeric(20),
+	avg_timer_execute numeric(20),
+	max_timer_execute numeric(20),
+	sum_lock_time numeric(20),
+	sum_errors bigint,
+	sum_warnings bigint,
+	sum_rows_affected bigint,
+	sum_rows_sent bigint,
+	sum_rows_examined bigint,
+	sum_created_tmp_disk_tables bigint,
+	sum_created_tmp_tables bigint,
+	sum_select_full_join bigint,
+	sum_select_full_range_join bigint,
+	sum_select_range bigint,
+	sum_select_range_check bigint,
+	sum_select_scan bigint,
+	sum_sort_merge_passes bigint,
+	sum_sort_range bigint,
+	sum_sort_rows bigint,
+	sum_sort_scan bigint,
+	sum_no_index_used bigint,
+	sum_no_good_index_used bigint,
+	sum_cpu_time numeric(20),
+	sum_tmp_bytes bigint,
+	count_secondary bigint,
+	count_generic_plans bigint,
+	count_custom_plans bigint
+) SERVER performance_schema OPTIONS (table_name 'prepared_statements_instances');
+COMMENT ON FOREIGN TABLE performance_schema.prepared_statements_instances IS
+	'Prepared statements: those of PREPARE of all sessions, with their executions, and those of the protocol of one''s own; TRUNCATE resets the statistics';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.object_instance_begin IS
+	'Number of the instance';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.statement_id IS
+	'statement_id of its PREPARE; NULL for one of the protocol';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.statement_name IS
+	'Its name';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sql_text IS
+	'The PREPARE, of the protocol the statement itself; cut to max_sql_text_length bytes; NULL for those without the privileges of the role that prepared it';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.owner_thread_id IS
+	'Thread whose it is';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.owner_event_id IS
+	'event_id of its PREPARE';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.owner_object_type IS
+	'FUNCTION, PROCEDURE or TRIGGER that prepared it';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.owner_object_schema IS
+	'Schema of that routine';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.owner_object_name IS
+	'Name of that routine';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.execution_engine IS
+	'Always PRIMARY, as PostgreSQL has one';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.timer_prepare IS
+	'Time of its PREPARE, picoseconds; this and what is behind it is NULL for one of the protocol';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.count_reprepare IS
+	'How often an EXECUTE found that it must be analysed again, as something it names has changed';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.count_execute IS
+	'Number of executions';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_timer_execute IS
+	'Total time of executions, picoseconds';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.min_timer_execute IS
+	'Shortest of executions, picoseconds';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.avg_timer_execute IS
+	'Mean of executions, picoseconds';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.max_timer_execute IS
+	'Longest of executions, picoseconds';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_lock_time IS
+	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_errors IS
+	'Sum: 1 if the statement ended with an error';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_warnings IS
+	'Sum: Warnings raised for the client or the server log';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_rows_affected IS
+	'Sum: Rows inserted, updated, deleted, merged or copied in';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_rows_sent IS
+	'Sum: Rows returned to the client or to the caller';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_rows_examined IS
+	'Sum: Rows read from tables, by the server''s own counters; without those of parallel workers';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_created_tmp_disk_tables IS
+	'Sum: Plan nodes that spilled to temporary files, or 1 if only the fact is known';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_created_tmp_tables IS
+	'Sum: Plan nodes that build an intermediate result: materialize, sort, hash, CTE';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_select_full_join IS
+	'Sum: Inner sides of nested loops read by an unparameterised sequential scan';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_select_full_range_join IS
+	'Sum: Always 0: PostgreSQL has no such plan';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_select_range IS
+	'Sum: 1 if the first table is read by an index or bitmap range scan';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_select_range_check IS
+	'Sum: Always 0: PostgreSQL has no such plan';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_select_scan IS
+	'Sum: 1 if the first table is read by a sequential scan';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_sort_merge_passes IS
+	'Sum: Sorts that went to disk and were merged';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_sort_range IS
+	'Sum: Sorts above an index or bitmap range scan';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_sort_rows IS
+	'Sum: Rows that were sorted';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_sort_scan IS
+	'Sum: Sorts above a sequential scan';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_no_index_used IS
+	'Sum: 1 if some table was read without an index';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_no_good_index_used IS
+	'Sum: Always 0: the planner does not tell';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_cpu_time IS
+	'Sum: Processor time of the thread, picoseconds; consumer events_statements_cpu';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_tmp_bytes IS
+	'Sum: Bytes written to temporary files; not in MySQL';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.count_secondary IS
+	'Always 0, as PostgreSQL has one engine';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.count_generic_plans IS
+	'Executions by the generic plan, since it was prepared; not in MySQL';
+COMMENT ON COLUMN performance_schema.prepared_statements_instances.count_custom_plans IS
+	'Executions by a plan of their own, since it was prepared; not in MySQL';
+
 CREATE FOREIGN TABLE performance_schema.file_instances (
 	file_name text,
 	event_name text,

@@ -95,6 +95,7 @@ lay_out(PfsArena *a, const PfsSizes *s)
 	a->share_limit[PFS_SHARE_DIGEST_CELLS] = pfs_max(FEWEST_CELLS, CELLS_OF_A_THREAD *
 													 (s->threads - s->lean_threads));
 	a->share_limit[PFS_SHARE_DIGEST_WAITS] = pfs_max(FEWEST_WAITS, WAITS_OF_A_DIGEST * s->digests);
+	a->share_limit[PFS_SHARE_PREPARED] = s->prepared;
 	a->kept_name_units = s->users + s->hosts + MORE_NAMES;
 	a->wait_blocks.count = pfs_wait_blocks(s);
 	a->wait_blocks.place_count = pfs_wait_places(s);

@@ -38,6 +38,7 @@ typedef struct PfsSizes
 	uint32_t	files;			/* rows of file_instances */
 	uint32_t	tables;			/* tables and indexes whose I/O is counted */
 	uint32_t	digests;
+	uint32_t	prepared;		/* rows of prepared_statements_instances */
 	uint32_t	sql_text_length;	/* bytes kept of a statement */
 	uint32_t	digest_length;	/* bytes kept of a normalised statement */
 	uint64_t	pool_bytes;
@@ -95,6 +96,7 @@ typedef enum PfsReset
 	PFS_RESET_HISTOGRAM_GLOBAL,
 	PFS_RESET_DIGESTS,
 	PFS_RESET_DIGEST_HISTOGRAMS,
+	PFS_RESET_PREPARED,			/* statistics of prepared statements */
 	PFS_RESETS
 } PfsReset;
 
@@ -122,6 +124,7 @@ typedef enum PfsShare
 {
 	PFS_SHARE_DIGEST_CELLS,		/* of threads; without one numbers go straight to the row */
 	PFS_SHARE_DIGEST_WAITS,		/* rows (digest, wait) */
+	PFS_SHARE_PREPARED,			/* prepared statements */
 	PFS_SHARES
 } PfsShare;
 

@@ -141,7 +141,7 @@ typedef struct Reading
 {
 	const uint8_t *wanted;
 	int64_t    *figures;
-	const PfsColumn *key;		/* what patterns are of: the first text */
+	const PfsColumn *key;		/* what patterns are of: the type of an index, or the first text */
 	int			key_group;
 	const PfsColumn **columns;	/* [metric]: NULL = not of this table */
 	int		   *groups;
@@ -188,9 +188,9 @@ choose(Reading *reading, const PfsTable *table)
 {
 	bool		any = false;
 
-	for (int i = 0; (reading->key = pfs_table_column(table, i, &reading->key_group)) != NULL; i++)
-		if (reading->key->type == PFS_COLUMN_TEXT)
-			break;
+	reading->key = column_named(table, "index_type", &reading->key_group);
+	for (int i = 0; reading->key == NULL || reading->key->type != PFS_COLUMN_TEXT; i++)
+		reading->key = pfs_table_column(table, i, &reading->key_group);
 	for (uint32_t i = 0; i < pfs_metric_count; i++)
 	{
 		const PfsMetricInfo *info = &pfs_metrics[i];

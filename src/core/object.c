@@ -376,7 +376,7 @@ cut(char *to, const char *from)
 
 void
 pfs_table_name(PfsArena *arena, uint32_t number, uint32_t use, const char *schema, const char *table,
-			   const char *index)
+			   const char *index, uint32_t relative)
 {
 	PfsObjectRow *row = pfs_object_row(arena, PFS_MAP_TABLES, number, use);
 	PfsTableNames names,
@@ -386,13 +386,14 @@ pfs_table_name(PfsArena *arena, uint32_t number, uint32_t use, const char *schem
 	cut(names.table, table);
 	cut(names.index, index);
 	if (row == NULL || (pfs_table_names_read(arena, number, use, &present) &&
-						memcmp(&names, &present, sizeof(names)) == 0) ||
+						memcmp(&names, &present, sizeof(names)) == 0 && pfs_load(&row->relative) == relative) ||
 		!pfs_object_take(&row->lock, NULL))
 		return;
 	if (pfs_load(&row->use) == use)
 	{
 		pfs_seq_write_begin(&row->seq);
 		pfs_copy_words(pfs_table_names(arena, number), &names, sizeof(names));
+		pfs_store(&row->relative, relative);
 		pfs_store(&row->named, 1);
 		pfs_store(&row->rule, 0);
 		pfs_seq_write_end(&row->seq);

@@ -44,7 +44,11 @@ typedef struct PfsObjectRow
 	uint32_t	key_length;
 	uint64_t	rule;			/* tables: answer of setup_objects, see pfs_table_watched; no lock */
 	uint64_t	open;			/* files: use << 32 | descriptors open now; no lock, by CAS */
-	uint32_t	instrument;		/* files: wait number of the event name */
+	union
+	{
+		uint32_t	instrument; /* files: wait number of the event name */
+		uint32_t	relative;	/* tables: host's number of the TOAST table; indexes: of the access method; 0 = none */
+	};
 	uint32_t	named;			/* tables: 1 = PfsTableNames tells what it is called */
 	uint32_t	doubt;			/* tables: a prepared transaction may drop it; no lock */
 	PfsRef		locks;			/* PfsTableLockStat, claimed at the first lock wait, then kept */
@@ -171,9 +175,11 @@ extern const char *pfs_data_directory;
 /* A path from there, if it leads there, and without "./"; a part of the text given. */
 extern const char *pfs_file_relative(const char *text);
 
-/* Names of a table as its sessions know it, index may be NULL; renews what rename has changed. */
+/*
+ * Names of a table as its sessions know it, index may be NULL; renews what rename has changed.  relative: as in the row.
+ */
 extern void pfs_table_name(PfsArena *arena, uint32_t row, uint32_t use, const char *schema,
-						   const char *table, const char *index);
+						   const char *table, const char *index, uint32_t relative);
 
 /* Copies the names of a row; false: it is no longer this use, or nobody has named it. */
 extern bool pfs_table_names_read(const PfsArena *arena, uint32_t row, uint32_t use,

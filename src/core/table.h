@@ -4,7 +4,7 @@
  *
  * SQL definitions, comments, documentation pages, row building, UPDATE rights and the test matrix
  * all come from these.  A row is built from parts: each column group describes one struct, and a
- * scan hands over one pointer per group.
+ * scan hands over one pointer per group, NULL for one of which nothing is known.
  *
  * Consistency: a row is consistent in itself (copied under its writer's sequence lock); a table is
  * no snapshot, rows are read one after the other while the server goes on.
@@ -183,6 +183,18 @@ typedef struct PfsHostLock
 	uint32_t	shared;			/* how many hold it shared */
 } PfsHostLock;
 extern bool (*pfs_host_lock) (uint32_t number, PfsHostLock *lock);
+
+/* One row of prepared_statements_instances: what the reader's own session has prepared by the protocol; false after the last. */
+typedef struct PfsHostPrepared
+{
+	const char *name;
+	const char *text;
+	uint64_t	thread_id;
+	uint64_t	generic_plans;
+	uint64_t	custom_plans;
+	int32_t		encoding;
+} PfsHostPrepared;
+extern bool (*pfs_host_prepared) (uint32_t number, PfsHostPrepared *row);
 
 /* Role whose privileges one needs to read error_log; 0 = pg_read_all_stats'. */
 extern uint32_t pfs_host_log_role;

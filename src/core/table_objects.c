@@ -8,6 +8,7 @@
 #include "core/table_cells.h"
 
 void		(*pfs_host_table_name) (const PfsTableKey *key, PfsHostObject *object);
+const char *(*pfs_host_index_type) (uint32_t method, uint32_t database);
 
 static PfsObjectSum *
 sum_of(PfsObjectSums *sums, uint32_t number)

@@ -42,6 +42,9 @@ extern void pfs_object_sums(PfsObjectSums *sums, PfsScan *scan, PfsObjectMap map
  */
 extern void (*pfs_host_table_name) (const PfsTableKey *key, PfsHostObject *object);
 
+/* Name of an access method of a database, NULL = not known; the same. */
+extern const char *(*pfs_host_index_type) (uint32_t method, uint32_t database);
+
 /* Does the reader want rows with this text, or number, in a key column? */
 extern bool pfs_scan_wants_text(const PfsScan *scan, const char *column, PfsText text);
 extern bool pfs_scan_wants_number(const PfsScan *scan, const char *column, uint64_t number);

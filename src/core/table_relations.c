@@ -15,6 +15,7 @@ typedef struct NameRow
 	PfsText		schema;
 	PfsText		name;
 	PfsText		index;
+	PfsText		index_type;
 	PfsTableKey key;
 } NameRow;
 
@@ -58,6 +59,8 @@ static const PfsColumn index_id_columns[] = {
 	TABLE_ID_COLUMNS,
 	{"index_oid", "The index, the same; NULL: none; not in MySQL", PFS_COLUMN_U32,
 	offsetof(NameRow, key.index), PFS_COLUMN_KEY | PFS_COLUMN_NULL_IF_ZERO},
+	{"index_type", "Its access method: btree, gin, ...; NULL: no index, or one of an extension in another database; not in MySQL",
+	PFS_COLUMN_TEXT, offsetof(NameRow, index_type), 0},
 };
 
 #define OPERATION_COLUMNS(word, symbol, what) \
@@ -132,6 +135,8 @@ fill_name(const PfsObjectSums *sums, const PfsObjectSum *sum, NameRow *row)
 	row->type = pfs_text_of_string(pfs_object_type_name(PFS_OBJECT_TABLE));
 	if (sum->names.index[0] != '\0')
 		row->index = PFS_TEXT_OF(sum->names.index);
+	if (row->key.index != 0 && pfs_host_index_type != NULL)
+		row->index_type = pfs_text_of_string(pfs_host_index_type(sum->row.relative, row->key.database));
 	if (sum->names.table[0] != '\0')
 	{
 		row->schema = PFS_TEXT_OF(sum->names.schema);

@@ -49,7 +49,7 @@ static const PfsColumn thread_columns[] = {
 	offsetof(ThreadRow, command), 0},
 	{"processlist_time", "Seconds in the present state", PFS_COLUMN_SECONDS_AGO,
 	offsetof(ThreadRow, since), 0},
-	{"processlist_state", "active, idle, or idle in transaction", PFS_COLUMN_TEXT,
+	{"processlist_state", "active, idle, idle in transaction, or idle in transaction (aborted)", PFS_COLUMN_TEXT,
 	offsetof(ThreadRow, state), 0},
 	{"processlist_info", "Statement being executed, else NULL", PFS_COLUMN_TEXT,
 	offsetof(ThreadRow, info), 0},
@@ -134,10 +134,27 @@ parent_of_class(PfsArena *arena, uint32_t class)
 	return 0;
 }
 
+static const char *
+state_name(uint32_t state)
+{
+	switch (state)
+	{
+		case PFS_THREAD_ACTIVE:
+			return "active";
+		case PFS_THREAD_IDLE:
+			return "idle";
+		case PFS_THREAD_IDLE_IN_TRANSACTION:
+			return "idle in transaction";
+		case PFS_THREAD_IDLE_ABORTED:
+			return "idle in transaction (aborted)";
+		default:
+			return NULL;
+	}
+}
+
 static void
 emit_thread(PfsScan *scan, PfsThread *thread)
 {
-	static const char *const states[] = {"idle", "idle in transaction", "active"};
 	PfsArena   *arena = scan->arena;
 	PfsThread  *copy = scan->alloc(scan, offsetof(PfsThread, event_id));
 	uint32_t	state = pfs_load(&thread->state);
@@ -159,8 +176,8 @@ emit_thread(PfsScan *scan, PfsThread *thread)
 	row.command = pfs_text_of_string(!class->foreground ? "Daemon"
 									 : state == PFS_THREAD_ACTIVE ? "Query" : "Sleep");
 	row.since = pfs_load(&thread->state_since);
-	if (class->foreground && state < PFS_LENGTH(states))
-		row.state = pfs_text_of_string(states[state]);
+	if (class->foreground)
+		row.state = pfs_text_of_string(state_name(state));
 	row.info = running_text(scan, thread, copy->thread_id);
 	row.parent_thread_id = copy->parent_thread_id != 0 ? copy->parent_thread_id
 		: parent_of_class(arena, copy->class);

@@ -9,6 +9,7 @@
 #include "core/digest_wait.h"
 #include "core/names.h"
 #include "core/object.h"
+#include "core/prepared.h"
 #include "core/rollup.h"
 #include "core/setup.h"
 #include "core/summing.h"
@@ -124,6 +125,7 @@ fold_objects(PfsArena *arena, PfsThread *thread, PfsLongClaims *long_history)
 	uint64_t   *calls = pfs_pool_at(pfs_pool_of(arena), pfs_load(&thread->calls),
 									PFS_CALL_COUNTERS * sizeof(uint64_t));
 
+	pfs_prepared_remove_all(arena, thread);
 	pfs_answers_sum(arena, thread);
 	pfs_sum_journal(arena, thread, long_history);
 	pfs_wait_blocks_mend(arena, thread);

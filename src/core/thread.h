@@ -92,11 +92,13 @@ typedef struct PfsSocket
 	PfsIoStat	stat;
 } PfsSocket;
 
+/* Between commands it is what the server tells its client. */
 typedef enum PfsThreadState
 {
-	PFS_THREAD_IDLE,
-	PFS_THREAD_IDLE_IN_TRANSACTION,
-	PFS_THREAD_ACTIVE
+	PFS_THREAD_ACTIVE,
+	PFS_THREAD_IDLE = 'I',
+	PFS_THREAD_IDLE_IN_TRANSACTION = 'T',
+	PFS_THREAD_IDLE_ABORTED = 'E'
 } PfsThreadState;
 
 #define PFS_NO_WAIT UINT32_MAX
@@ -181,6 +183,8 @@ typedef struct PfsThread
 	PfsRef		file_cell[PFS_OBJECT_CACHE];
 	PfsRef		table_cell[PFS_OBJECT_CACHE];
 	PfsRef		calls;			/* uint64_t[PFS_CALL_COUNTERS] */
+	PfsRef		prepared;		/* the newest of its prepared statements, see prepared.h ... */
+	PfsSeq		prepared_seq;	/* ... odd while the list or one of them changes */
 	uint32_t	spare2;
 	uint64_t	call_folds;		/* advances when the thread's calls move into the totals */
 	PfsCallSums call_sums;

@@ -153,9 +153,12 @@ hidden_datum(const PfsColumn *column, bool *is_null)
 Datum
 pfs_fdw_datum(PfsFdwReader *reader, const PfsColumn *column, const void *part, bool *is_null)
 {
-	const void *at = (const char *) part + column->offset;
+	const void *at;
 
-	*is_null = false;
+	*is_null = part == NULL;	/* nothing is known of the group */
+	if (part == NULL)
+		return (Datum) 0;
+	at = (const char *) part + column->offset;
 	if ((column->flags & PFS_COLUMN_PRIVATE) != 0 && !reader->sees_all)
 		return hidden_datum(column, is_null);
 	switch (column->type)

@@ -77,6 +77,7 @@ resolve_sizes(void)
 	sizes.files = sized(pfs_guc_files_size, tiny ? 1000 : 2000);
 	sizes.tables = sized(pfs_guc_tables_size, tiny ? 1000 : 2000);
 	sizes.digests = sized(pfs_guc_digests_size, tiny ? 5000 : 10000);
+	sizes.prepared = sized(pfs_guc_prepared_size, Min(Max(2 * MaxConnections, 128), 4096));
 	sizes.sql_text_length = (uint32) pfs_guc_max_sql_text_length;
 	sizes.digest_length = (uint32) pfs_guc_max_digest_length;
 	if (pfs_guc_memory_pool_size >= 0)

@@ -34,6 +34,7 @@ typedef struct PfsPgFigures
 {
 	PgStat_StatDBEntry database;	/* sums of all of them ... */
 	PgStat_StatTabEntry relation;
+	PgStat_StatTabEntry toast;	/* of TOAST tables, as far as they are known */
 	PgStat_StatReplSlotEntry slot;
 	PgStat_StatSubEntry subscription;
 	int64		databases;		/* ... and their numbers */
@@ -42,6 +43,7 @@ typedef struct PfsPgFigures
 	int64		slots;
 	int64		subscriptions;
 	int64		never_vacuumed;
+	int64		toast_tables;
 
 	PgStat_ArchiverStats archiver;
 	PgStat_BgWriterStats bgwriter;
@@ -76,16 +78,21 @@ typedef struct PfsPgFigures
 		int64		dirty;
 		int64		pinned;
 	}			buffers;		/* only if somebody wants them */
+
+	uint64	   *known_toast;	/* database << 32 | its number; sorted */
+	size_t		known_toast_count;
 } PfsPgFigures;
 
 #define DB(name, before_16) (f->database.PFS_PG_SINCE_16(name, before_16))
 #define RELATION(name, before_16) (f->relation.PFS_PG_SINCE_16(name, before_16))
+#define TOAST(name, before_16) (f->toast.PFS_PG_SINCE_16(name, before_16))
 
 #define STATEMENTS "events_statements_summary_global_by_event_name"
 #define TRANSACTIONS "events_transactions_summary_global_by_event_name"
 #define ERRORS "events_errors_summary_global_by_error"
 #define WAITS "events_waits_summary_global_by_event_name"
 #define FILE_EVENTS "file_summary_by_event_name"
+#define INDEXES "table_io_waits_summary_by_index_usage"
 #define SOCKET_EVENTS "socket_summary_by_event_name"
 
 #define METRIC(name, subsystem, type, on, calls, doc, table, column, pattern) \
@@ -153,6 +160,50 @@ add_words(void *sum, const void *words, size_t bytes)
 
 #define ADD(sum, shared) add_words(&(sum), &(shared), sizeof(sum))
 
+static int
+compare_words(const void *a, const void *b)
+{
+	uint64		first = *(const uint64 *) a,
+				second = *(const uint64 *) b;
+
+	return first < second ? -1 : first > second;
+}
+
+/*
+ * The statistics do not tell what is TOAST, and catalogues are of one database: it is known of the tables that were used since the
+ * server started.
+ */
+static void
+read_known_toast(PfsPgFigures *f)
+{
+	uint32		rows = pfs_min(pfs_load(&pfs_arena->object_rows[PFS_MAP_TABLES].used), pfs_arena->sizes.tables);
+
+	f->known_toast = palloc((rows + 1) * sizeof(uint64));
+	for (uint32 number = 1; number <= rows; number++)
+	{
+		const PfsObjectRow *row = pfs_object_row_at(pfs_arena, PFS_MAP_TABLES, number);
+		PfsTableKey key;
+
+		if (row == NULL || (pfs_load(&row->use) & 1) == 0 || pfs_load(&row->relative) == 0)
+			continue;
+		memcpy(&key, row->key, sizeof(key));
+		if (key.index == 0)
+			f->known_toast[f->known_toast_count++] = (uint64) key.database << 32 | pfs_load(&row->relative);
+	}
+	qsort(f->known_toast, f->known_toast_count, sizeof(uint64), compare_words);
+}
+
+static void
+add_toast(PfsPgFigures *f, const PgStat_HashKey *key, const PgStat_StatTabEntry *stats)
+{
+	uint64		wanted = (uint64) key->dboid << 32 | (uint32) PFS_PG_STAT_OBJECT(key);
+
+	if (bsearch(&wanted, f->known_toast, f->known_toast_count, sizeof(uint64), compare_words) == NULL)
+		return;
+	f->toast_tables++;
+	ADD(f->toast, *stats);
+}
+
 static void
 add_relation(PfsPgFigures *f, const PgStat_StatTabEntry *stats)
 {
@@ -173,9 +224,9 @@ add_slot(PfsPgFigures *f, const PgStat_StatReplSlotEntry *stats)
 }
 
 static void
-add_entry(PfsPgFigures *f, PgStat_Kind kind, const void *body)
+add_entry(PfsPgFigures *f, const PgStat_HashKey *key, const void *body)
 {
-	switch (kind)
+	switch (key->kind)
 	{
 		case PGSTAT_KIND_DATABASE:
 			f->databases++;
@@ -183,6 +234,7 @@ add_entry(PfsPgFigures *f, PgStat_Kind kind, const void *body)
 			break;
 		case PGSTAT_KIND_RELATION:
 			add_relation(f, &((const PgStatShared_Relation *) body)->stats);
+			add_toast(f, key, &((const PgStatShared_Relation *) body)->stats);
 			break;
 		case PGSTAT_KIND_FUNCTION:
 			f->functions++;
@@ -215,7 +267,7 @@ read_entries(PfsPgFigures *f)
 			continue;
 		body = dsa_get_address(pgStatLocal.dsa, entry->body);
 		LWLockAcquire(&body->lock, LW_SHARED);
-		add_entry(f, entry->key.kind, body);
+		add_entry(f, &entry->key, body);
 		LWLockRelease(&body->lock);
 	}
 	dshash_seq_term(&status);
@@ -235,6 +287,7 @@ read_entries(PfsPgFigures *f)
 static void
 read_statistics(PfsPgFigures *f)
 {
+	read_known_toast(f);
 	read_entries(f);
 	READ_ONE(archiver);
 	READ_ONE(bgwriter);

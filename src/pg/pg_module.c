@@ -11,6 +11,7 @@
  *		pg_template.c		what the executions of a plan share
  *		pg_executor.c		hooks of parse analysis, planner, executor
  *		pg_utility.c		hook of utility statements
+ *		pg_prepared.c		PREPARE, EXECUTE, DEALLOCATE
  *		pg_query.c			what is attached to a query, as long as its memory lives
  *		pg_plan.c			counters that come from the plan
  *		pg_routine.c		the routine around a nested statement
@@ -51,6 +52,7 @@
 #include "pg/pg_guc.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_metrics.h"
+#include "pg/pg_prepared.h"
 #include "pg/pg_wait.h"
 
 PG_MODULE_MAGIC;
@@ -75,4 +77,5 @@ _PG_init(void)
 	pfs_pg_error_install();
 	pfs_pg_wait_install();
 	pfs_pg_metrics_install();
+	pfs_pg_prepared_install();
 }

@@ -14,6 +14,7 @@
 #include "pg/pg_command.h"
 #include "pg/pg_compat.h"
 #include "pg/pg_hooks.h"
+#include "pg/pg_prepared.h"
 #include "pg/pg_protocol.h"
 #include "pg/pg_statement_hot.h"
 
@@ -321,7 +322,7 @@ begin_idle_as(PfsSession *session, PfsThreadState state, PfsTicks now)
 static pg_attribute_always_inline void
 begin_idle(PfsSession *session, const char *body, size_t length, PfsTicks now)
 {
-	begin_idle_as(session, length == 0 || body[0] == 'I' ? PFS_THREAD_IDLE : PFS_THREAD_IDLE_IN_TRANSACTION, now);
+	begin_idle_as(session, length == 0 ? PFS_THREAD_IDLE : (PfsThreadState) body[0], now);
 }
 
 /* Nothing is wanted: until it is, the server does without us. */
@@ -516,6 +517,8 @@ put_other(char type, const char *body, size_t length)
 			pfs_pg_command_forget_analysed();	/* its text may be gone */
 			pfs_pg_untied_closed();
 			pfs_pg_finish_not_run();
+			if (pfs_prepared_count > 0)
+				pfs_prepared_look();
 			break;
 		case '1':				/* ParseComplete */
 			pfs_pg_command_forget_analysed();

@@ -39,10 +39,12 @@
 /* 18: counters of WAL are a part of a larger struct, its writes are told with all I/O. */
 #if PG_VERSION_NUM >= 180000
 #define PFS_PG_FIGURE_SINCE_18(figure) (figure)
+#define PFS_PG_STAT_OBJECT(key) ((key)->objid)
 #define PFS_PG_WAL(wal) ((wal)->wal_counters)
 #define PFS_PG_WAL_IO(io, before_18) (io)
 #else
 #define PFS_PG_FIGURE_SINCE_18(figure) PFS_NO_FIGURE
+#define PFS_PG_STAT_OBJECT(key) ((key)->objoid)
 #define PFS_PG_WAL(wal) (*(wal))
 #define PFS_PG_WAL_IO(io, before_18) (before_18)
 #define B_IO_WORKER B_INVALID

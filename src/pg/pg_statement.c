@@ -17,6 +17,7 @@
 #include "pg/pg_compat.h"
 #include "pg/pg_digest.h"
 #include "pg/pg_hooks.h"
+#include "pg/pg_prepared.h"
 #include "pg/pg_statement_hot.h"
 #include "pg/pg_template.h"
 #include "pg/pg_wait.h"
@@ -153,6 +154,8 @@ open_statement(const PfsTemplate *template, bool silent, uint32 flags)
 		if (pfs_unlikely(statement == NULL))
 			return NULL;
 		statement->host_state = PFS_PG_RUNNING;
+		if (pfs_unlikely((parent->host_flags & PFS_PG_EXECUTES) != 0))
+			statement->plain = 0;	/* it is counted where it ends */
 		pfs_statement_routine_set(statement, pfs_pg_current_routine());
 	}
 	else
@@ -636,6 +639,9 @@ close_statement(PfsStatement *statement, PfsTicks end)
 {
 	bool		nested = statement->record->level > 0;
 	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
+	PfsRef		prepared = pfs_unlikely(pfs_prepared_count > 0) ? pfs_prepared_of(statement) : 0;
+	bool		executes = (statement->host_flags & PFS_PG_EXECUTES) != 0;
+	const PfsStatementRecord *record = statement->record;
 
 	pfs_pg_undisturbed = NULL;
 	pfs_pg_store_rows(statement, statement->host_rows);
@@ -651,6 +657,8 @@ close_statement(PfsStatement *statement, PfsTicks end)
 	if (nested && pfs_unlikely(planned_nested > 0) && statement->host_state == PFS_PG_ANALYSED)
 		planned_nested--;
 	end = pfs_statement_close(&pfs_session, statement, end);
+	if (pfs_unlikely(prepared != 0))
+		pfs_prepared_ended(prepared, executes, record);
 	if (!nested && pfs_likely(ran))
 		pfs_pg_command_time_spent(end);
 	if (pfs_session.top == statement)

@@ -33,6 +33,7 @@ typedef struct PfsPgText
 #define PFS_PG_SECRET 1			/* show only the normalised text */
 #define PFS_PG_SECRET_MESSAGE 2	/* nor what its error messages quote */
 #define PFS_PG_OWN_QUERY 4		/* a command that executes a query of its own source text */
+#define PFS_PG_EXECUTES 8		/* an EXECUTE whose prepared statement has a row */
 
 /* A part of a string. */
 typedef struct PfsPgPart

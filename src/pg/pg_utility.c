@@ -17,6 +17,7 @@
 #include "pg/pg_digest.h"
 #include "pg/pg_hooks.h"
 #include "pg/pg_instruments.h"
+#include "pg/pg_prepared.h"
 #include "pg/pg_query.h"
 #include "pg/pg_statement.h"
 #include "pg/pg_template.h"
@@ -215,6 +216,7 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	PfsRelations *copy;
 	bool		ends_prepared;
 	QueryCompletion own_qc;
+	PfsPgPreparing preparing;
 
 	if (pfs_pg_wants(PFS_GATE_STATEMENTS | PFS_GATE_TRANSACTIONS) && !IsParallelWorker() &&
 		context != PROCESS_UTILITY_SUBCOMMAND)
@@ -245,6 +247,7 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	if (pfs_session.thread != NULL)
 		pfs_dropped_note_utility(pstmt->utilityStmt);
 	ends_prepared = pfs_dropped_ends_prepared(pstmt->utilityStmt);
+	pfs_prepared_begin(&preparing, pstmt->utilityStmt, statement);
 	copy = pfs_copy_begin(pstmt->utilityStmt);
 	if (copy != NULL && !guarded)
 	{
@@ -262,7 +265,11 @@ execute(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		pfs_dropped_look();
 	if (command == T_TransactionStmt || command == T_VariableSetStmt)
 		pfs_pg_transaction_refresh();
-	if (statement == NULL || !pfs_pg_is_still(statement, statement_id))
+	if (statement != NULL && !pfs_pg_is_still(statement, statement_id))
+		statement = NULL;
+	if (preparing.command != T_Invalid)
+		pfs_prepared_done(&preparing, statement);
+	if (statement == NULL)
 		return;
 	pfs_pg_leave(statement);
 	pfs_pg_usage_end(statement);

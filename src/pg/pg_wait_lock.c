@@ -9,6 +9,7 @@
 
 #include "access/transam.h"
 #include "catalog/pg_tablespace_d.h"
+#include "commands/defrem.h"
 #include "core/history.h"
 #include "core/table_objects.h"
 #include "miscadmin.h"
@@ -248,6 +249,13 @@ table_names(const PfsTableKey *key, PfsHostObject *object)
 		name_of_relation(key->table, object);
 }
 
+/* Numbers of an extension's are of one database. */
+static const char *
+index_type(uint32_t method, uint32_t database)
+{
+	return method < FirstGenbkiObjectId || database == MyDatabaseId ? get_am_name(method) : NULL;
+}
+
 static void
 lock_object_names(const PfsWaitObject *lock, PfsHostObject *object)
 {
@@ -356,6 +364,7 @@ pfs_pg_lock_names_install(void)
 {
 	pfs_host_lock_object = lock_object_names;
 	pfs_host_table_name = table_names;
+	pfs_host_index_type = index_type;
 	pfs_host_relation_of_file = relation_of_file;
 	pfs_host_lock = fixed_lwlock;
 	pfs_host_call = interposed_call;

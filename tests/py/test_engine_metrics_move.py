@@ -74,6 +74,11 @@ def bench(pg_config: str) -> Iterator[Bench]:
         "CREATE TABLE large AS SELECT g AS a, repeat('y', 200) AS b FROM generate_series(1, 80000) AS g;"
         "CREATE TABLE parent (a int PRIMARY KEY); CREATE TABLE child (a int REFERENCES parent, "
         "b int NOT NULL CHECK (b > 0));"
+        "CREATE TABLE indexed AS SELECT g AS a, g AS by_hash, int4range(g, g + 2) AS by_gist, 't' || g AS by_spgist "
+        "FROM generate_series(1, 3000) AS g;"
+        "CREATE INDEX ON indexed USING btree (a); CREATE INDEX ON indexed USING hash (by_hash);"
+        "CREATE INDEX ON indexed USING gist (by_gist); CREATE INDEX ON indexed USING spgist (by_spgist);"
+        "CREATE TABLE wide (a int, b text); ALTER TABLE wide ALTER b SET STORAGE EXTERNAL;"
         "SELECT performance_schema.monitor_enable('all')"
     )
     server.psql("VACUUM ANALYZE")
@@ -300,6 +305,21 @@ WORK: dict[str, tuple[Work, set[str]]] = {
         sql("SET enable_seqscan = off", "SELECT b FROM rows_of WHERE a = 3"), {"dml_fetches", "buffer_pool_hits",
          "buffer_page_hit_normal", "io_client_backend_hits"},
     ),
+    "an index of each access method": (
+        sql("SET enable_seqscan = off", "SET enable_bitmapscan = off", "SELECT * FROM indexed WHERE a = 3", "SELECT * FROM indexed WHERE by_hash = 3",
+            "SELECT count(*) FROM indexed WHERE by_gist @> 3", "SELECT count(*) FROM indexed WHERE by_spgist = 't3'"),
+        {"index_rows_read", "index_btree_rows_read", "index_hash_rows_read", "index_gist_rows_read", "index_spgist_rows_read"},
+    ),
+    "long values": (
+        sql("INSERT INTO wide SELECT i, repeat('w', 9000) FROM generate_series(1, 5) AS i", "SELECT sum(length(b)) FROM wide",
+            "DELETE FROM wide WHERE a < 5", "SELECT pg_stat_force_next_flush()", "SELECT 1"),
+        {"compression_toast_chunks", "compression_toast_dead_chunks", "compression_toast_chunks_inserted",
+         "compression_toast_chunks_deleted", "compression_toast_chunks_fetched", "compression_toast_page_requests",
+         "compression_toast_page_hits"},
+    ),
+    "long values are vacuumed": (
+        sql("DELETE FROM wide", "VACUUM wide"), {"compression_toast_vacuums", "purge_vacuums"},
+    ),
     "a large table is written": (
         sql("CREATE TABLE IF NOT EXISTS written AS SELECT * FROM large", "UPDATE written SET b = b || 'z'", "DELETE FROM written",
             "DROP TABLE written"),
@@ -392,7 +412,7 @@ WORK: dict[str, tuple[Work, set[str]]] = {
 
 
 COMMON = re.compile(
-    r"statement_(count|time|rows_\w+|no_index_used)|dml_(reads|fetches|inserts|updates|deletes|select|insert|update|delete)|trx_(commits|rollbacks|read_write)|server_\w+"
+    r"statement_(count|time|rows_\w+|no_index_used)|index_(btree_)?rows_read|dml_(reads|fetches|inserts|updates|deletes|select|insert|update|delete)|trx_(commits|rollbacks|read_write)|server_\w+"
     r"|buffer_\w+|os_\w+|log_\w+|wait_(file|lwlock|socket|timeout|ipc)_\w+|io_\w+|slru_\w+|ddl_(creates|drops|drop_table|create_table|alters)"
     r"|sort_(rows|scans|ranges)|error_raised|statement_errors|checkpoint_\w+|checkpoints_(requested|performed)|parallel_\w+"
 )

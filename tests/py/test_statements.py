@@ -766,6 +766,17 @@ def test_idle_in_transaction_is_not_statement_time(raw: RawClient, observer: Any
     assert all(e.timer_wait < 0.05 * PS_PER_S for e in found), found
 
 
+def test_state_of_an_aborted_transaction(raw: RawClient, observer: Any) -> None:
+    raw.query("BEGIN")
+    raw.query("SELECT 1 / 0")
+    wait_for_state(observer, raw.pid, "state = 'idle in transaction (aborted)'")
+    state = "SELECT processlist_state FROM performance_schema.threads WHERE processlist_id = %s"
+    assert one(observer, state, raw.pid) == "idle in transaction (aborted)"
+    raw.query("ROLLBACK")
+    wait_for_state(observer, raw.pid, "state = 'idle'")
+    assert one(observer, state, raw.pid) == "idle"
+
+
 def test_named_cursor_of_psycopg(w: Watched) -> None:
     """A server-side cursor, fetched in parts."""
     since = w.mark()

@@ -101,6 +101,7 @@ fixture_sizes(void)
 		.files = 12,
 		.tables = 12,
 		.digests = 8,
+		.prepared = 8,
 		.sql_text_length = 64,
 		.digest_length = 64,
 		.pool_bytes = 1 << 20,
@@ -342,7 +343,7 @@ fixture_all_waits(PfsSession *session)
 	};
 
 	fixture_wait(session, FIXTURE_WAIT_FILE, PFS_OPERATION_READ, file.row, file.use, 10, 8192);
-	pfs_table_name(arena, table.row, table.use, "public", "orders", NULL);
+	pfs_table_name(arena, table.row, table.use, "public", "orders", NULL, 0);
 	fixture_fetch(session, table, 3, 10);
 	pfs_table_lock_add(arena, table.row, table.use, 1, 10);
 	pfs_store(&thread->socket.used, 1);

@@ -11,6 +11,7 @@
 #include "core/digest_wait.h"
 #include "core/history.h"
 #include "core/names.h"
+#include "core/prepared.h"
 #include "core/rollup.h"
 
 #include <unistd.h>
@@ -55,6 +56,20 @@ record_waits(PfsSession *session, int i)
 }
 
 static void
+record_prepared(PfsSession *session, const PfsStatementRecord *record)
+{
+	PfsPrepared what = {.name = "one", .name_length = 3, .text_length = 100, .role = FIXTURE_ROLE};
+	char text[100] = "";
+	PfsRef row = pfs_prepared_add(session->arena, session->thread, &what, text);
+
+	pfs_prepared_add(session->arena, session->thread, &what, text);
+	pfs_prepared_executed(session->arena, session->thread, row, record);
+	pfs_prepared_ran(session->arena, session->thread, pfs_load(&session->thread->prepared), record);
+	pfs_prepared_planned(session->arena, session->thread, row, 1, 2, true);
+	pfs_prepared_remove(session->arena, session->thread, row);
+}
+
+static void
 record(World *world, int i)
 {
 	PfsSession *session = world->session[i];
@@ -70,6 +85,7 @@ record(World *world, int i)
 		if (statement == NULL)
 			continue;
 		session->running = statement;
+		record_prepared(session, statement->record);
 		if (i == 0)
 			record_waits(session, (int) id % 2);
 		pfs_statement_fail(session, statement, 3, text, 20);

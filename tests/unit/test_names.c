@@ -196,7 +196,7 @@ test_many_tables(void)
 	FixtureRow kept = fixture_table(arena, 5, 1, 0);
 	int wrong = 0;
 
-	pfs_table_name(arena, kept.row, kept.use, "public", "orders", "orders_pkey");
+	pfs_table_name(arena, kept.row, kept.use, "public", "orders", "orders_pkey", 0);
 	before = pfs_pool_bytes_used(pfs_pool_of(arena));
 	for (int i = 0; i < MANY; i++)
 	{
@@ -205,7 +205,7 @@ test_many_tables(void)
 
 		wrong += pfs_table_names_read(arena, row.row, row.use, &names);
 		snprintf(name, sizeof(name), "temporary_%d", i);
-		pfs_table_name(arena, row.row, row.use, "pg_temp_3", name, NULL);
+		pfs_table_name(arena, row.row, row.use, "pg_temp_3", name, NULL, 0);
 		wrong += !pfs_table_names_read(arena, row.row, row.use, &names) ||
 			strcmp(names.table, name) != 0 || names.index[0] != '\0';
 		pfs_table_forget(arena, 5, 16384 + (uint32_t) i);

@@ -406,7 +406,7 @@ come_and_go(void *argument)
 			case 2:
 				*table = find_table(arena, n, &use[1][n]);
 				pfs_table_name(arena, *table, use[1][n], name[n % 2][0],
-							   name[n % 2][1], NULL);
+							   name[n % 2][1], NULL, 0);
 				break;
 			case 3:
 				pfs_table_forget(arena, 5, 1 + (uint32_t) n);

@@ -21,7 +21,7 @@ named_table(PfsArena *arena, uint32_t id, uint32_t index, const char *schema, co
 {
 	FixtureRow handle = fixture_table(arena, 5, id, index);
 
-	pfs_table_name(arena, handle.row, handle.use, schema, name, index_name);
+	pfs_table_name(arena, handle.row, handle.use, schema, name, index_name, 0);
 	return handle;
 }
 

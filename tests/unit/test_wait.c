@@ -894,7 +894,7 @@ test_objects(void)
 	fixture_file(p.arena, "base/5/2");
 	check_object(p.arena, "FILE", NULL, NULL, NULL, "open");
 
-	pfs_table_name(p.arena, table.row, table.use, "public", "orders", "orders_pkey");
+	pfs_table_name(p.arena, table.row, table.use, "public", "orders", "orders_pkey", 0);
 	fixture_fetch(p.session, table, 30, 15);
 	check_object(p.arena, "TABLE", "public", "orders", "orders_pkey", "fetch");
 	is_u64(table_sum(p.arena, CURRENT, "number_of_bytes"), 30, "rows");

@@ -19,10 +19,19 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-/* Schema and name of a table; false = gone, of TOAST, or (if asked) not watched by setup_objects. */
-static bool
-full_name_of(Oid relation, bool only_watched, bool *shared, PfsTableNames *names)
+/* What is asked of the catalogue of a table. */
+typedef struct Described
 {
+	bool		shared;
+	Oid			toast;
+	PfsTableNames names;
+} Described;
+
+/* False = it is gone, of TOAST, or (if asked) not watched by setup_objects. */
+static bool
+describe_table(Oid relation, bool only_watched, Described *table)
+{
+	PfsTableNames *names = &table->names;
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
 	Form_pg_class form;
 	char	   *schema;
@@ -32,7 +41,8 @@ full_name_of(Oid relation, bool only_watched, bool *shared, PfsTableNames *names
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	form = (Form_pg_class) GETSTRUCT(tuple);
-	*shared = form->relisshared;
+	table->shared = form->relisshared;
+	table->toast = form->reltoastrelid;
 	schema = IsToastNamespace(form->relnamespace) ? NULL : get_namespace_name(form->relnamespace);
 	if (schema != NULL)
 	{
@@ -47,13 +57,20 @@ full_name_of(Oid relation, bool only_watched, bool *shared, PfsTableNames *names
 }
 
 static void
-name_row(uint32 row, uint32 use, const PfsTableNames *names, Oid index)
+name_row(uint32 row, uint32 use, const Described *table, Oid index)
 {
-	char	   *index_name = OidIsValid(index) ? get_rel_name(index) : NULL;
+	const PfsTableNames *names = &table->names;
+	HeapTuple	tuple = OidIsValid(index) ? SearchSysCache1(RELOID, ObjectIdGetDatum(index)) : NULL;
 
-	pfs_table_name(pfs_arena, row, use, names->schema, names->table, index_name);
-	if (index_name != NULL)
-		pfree(index_name);
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+
+		pfs_table_name(pfs_arena, row, use, names->schema, names->table, NameStr(form->relname), form->relam);
+		ReleaseSysCache(tuple);
+	}
+	else
+		pfs_table_name(pfs_arena, row, use, names->schema, names->table, NULL, OidIsValid(index) ? InvalidOid : table->toast);
 }
 
 static PfsKnownKind
@@ -91,8 +108,7 @@ pfs_known_ask(PfsKnown *known)
 	PfsTableKey key = {.database = MyDatabaseId,.table = known->oid};
 	uint32		rules = pfs_load_acquire(&pfs_arena->objects_changed);
 	PfsKnownKind kind = kind_of(get_rel_relkind(known->oid));
-	PfsTableNames names;
-	bool		shared = false;
+	Described	table;
 	bool		named = false;
 	bool		timed;
 
@@ -107,17 +123,17 @@ pfs_known_ask(PfsKnown *known)
 		known->excludes = is_exclusion(known->oid);
 	}
 	if (kind != PFS_KNOWN_OTHER && OidIsValid(key.table))
-		named = full_name_of(key.table, true, &shared, &names);
+		named = describe_table(key.table, true, &table);
 	known->kind = kind;
 	known->rules = rules;
 	if (!named)
 		return;
-	if (shared)
+	if (table.shared)
 		key.database = InvalidOid;
 	known->row = pfs_table_find(pfs_arena, &key, &known->use);
 	if (known->row == 0)
 		return;
-	name_row(known->row, known->use, &names, key.index);
+	name_row(known->row, known->use, &table, key.index);
 	known->watched = pfs_table_watched(pfs_arena, known->row, known->use, &timed);
 	known->timed = timed;
 }
@@ -165,11 +181,10 @@ pfs_rows_rename(void)
 
 	for (uint32 number = 1; number <= rows; number++)
 	{
-		PfsTableNames names;
-		bool		shared;
+		Described	table;
 
-		if (pfs_rows_read(number, &key, &use) && full_name_of(key.table, false, &shared, &names))
-			name_row(number, use, &names, key.index);
+		if (pfs_rows_read(number, &key, &use) && describe_table(key.table, false, &table))
+			name_row(number, use, &table, key.index);
 	}
 	pfs_add_release(&pfs_arena->objects_changed, 1);
 }
