@@ -233,7 +233,7 @@ COMMENT ON COLUMN performance_schema.threads.processlist_command IS
 COMMENT ON COLUMN performance_schema.threads.processlist_time IS
 	'Seconds in the present state';
 COMMENT ON COLUMN performance_schema.threads.processlist_state IS
-	'active, idle, or idle in transaction';
+	'active, idle, idle in transaction, or idle in transaction (aborted)';
 COMMENT ON COLUMN performance_schema.threads.processlist_info IS
 	'Statement being executed, else NULL';
 COMMENT ON COLUMN performance_schema.threads.parent_thread_id IS
@@ -2962,7 +2962,8 @@ CREATE FOREIGN TABLE performance_schema.table_io_waits_summary_by_index_usage (
 	max_timer_delete numeric(20),
 	database_oid bigint,
 	table_oid bigint,
-	index_oid bigint
+	index_oid bigint,
+	index_type text
 ) SERVER performance_schema OPTIONS (table_name 'table_io_waits_summary_by_index_usage');
 COMMENT ON FOREIGN TABLE performance_schema.table_io_waits_summary_by_index_usage IS
 	'Rows fetched and changed per table and index; TRUNCATE empties table_io_waits_summary_by_table too';
@@ -3050,6 +3051,8 @@ COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.table
 	'The table, as in that database''s pg_class; not in MySQL';
 COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.index_oid IS
 	'The index, the same; NULL: none; not in MySQL';
+COMMENT ON COLUMN performance_schema.table_io_waits_summary_by_index_usage.index_type IS
+	'Its access method: btree, gin, ...; NULL: no index, or one of an extension in another database; not in MySQL';
 
 CREATE FOREIGN TABLE performance_schema.table_lock_waits_summary_by_table (
 	object_type text,

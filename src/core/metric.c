@@ -189,8 +189,15 @@ choose(Reading *reading, const PfsTable *table)
 	bool		any = false;
 
 	reading->key = column_named(table, "index_type", &reading->key_group);
-	for (int i = 0; reading->key == NULL || reading->key->type != PFS_COLUMN_TEXT; i++)
-		reading->key = pfs_table_column(table, i, &reading->key_group);
+	for (int i = 0; reading->key == NULL; i++)
+	{
+		const PfsColumn *column = pfs_table_column(table, i, &reading->key_group);
+
+		if (column == NULL)
+			return false;
+		if (column->type == PFS_COLUMN_TEXT)
+			reading->key = column;
+	}
 	for (uint32_t i = 0; i < pfs_metric_count; i++)
 	{
 		const PfsMetricInfo *info = &pfs_metrics[i];

@@ -8,6 +8,8 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/pg_am_d.h"
 #include "catalog/pg_tablespace_d.h"
 #include "commands/defrem.h"
 #include "core/history.h"
@@ -249,11 +251,27 @@ table_names(const PfsTableKey *key, PfsHostObject *object)
 		name_of_relation(key->table, object);
 }
 
-/* Numbers of an extension's are of one database. */
+/* Counters of the engine are read before there is a catalogue; numbers of an extension's are of one database. */
 static const char *
 index_type(uint32_t method, uint32_t database)
 {
-	return method < FirstGenbkiObjectId || database == MyDatabaseId ? get_am_name(method) : NULL;
+	switch (method)
+	{
+		case BTREE_AM_OID:
+			return "btree";
+		case HASH_AM_OID:
+			return "hash";
+		case GIST_AM_OID:
+			return "gist";
+		case GIN_AM_OID:
+			return "gin";
+		case SPGIST_AM_OID:
+			return "spgist";
+		case BRIN_AM_OID:
+			return "brin";
+		default:
+			return OidIsValid(method) && database == MyDatabaseId && IsTransactionState() ? get_am_name(method) : NULL;
+	}
 }
 
 static void

@@ -63,6 +63,7 @@ def server(pg_config: str) -> Iterator[Any]:
                 session.execute(command)
             except (errors.DivisionByZero, errors.SyntaxError):
                 continue
+    sessions[0].execute("PREPARE prepared AS SELECT 1")
     sessions[0].execute("BEGIN")
     with made.connect() as admin:
         provoke_waits(sessions[1], sessions[2], admin)

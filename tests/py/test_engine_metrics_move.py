@@ -307,15 +307,14 @@ WORK: dict[str, tuple[Work, set[str]]] = {
     ),
     "an index of each access method": (
         sql("SET enable_seqscan = off", "SET enable_bitmapscan = off", "SELECT * FROM indexed WHERE a = 3", "SELECT * FROM indexed WHERE by_hash = 3",
-            "SELECT count(*) FROM indexed WHERE by_gist @> 3", "SELECT count(*) FROM indexed WHERE by_spgist = 't3'"),
+            "SELECT * FROM indexed WHERE by_gist @> 3", "SELECT * FROM indexed WHERE by_spgist = 't3'"),
         {"index_rows_read", "index_btree_rows_read", "index_hash_rows_read", "index_gist_rows_read", "index_spgist_rows_read"},
     ),
     "long values": (
         sql("INSERT INTO wide SELECT i, repeat('w', 9000) FROM generate_series(1, 5) AS i", "SELECT sum(length(b)) FROM wide",
             "DELETE FROM wide WHERE a < 5", "SELECT pg_stat_force_next_flush()", "SELECT 1"),
         {"compression_toast_chunks", "compression_toast_dead_chunks", "compression_toast_chunks_inserted",
-         "compression_toast_chunks_deleted", "compression_toast_chunks_fetched", "compression_toast_page_requests",
-         "compression_toast_page_hits"},
+         "compression_toast_chunks_deleted", "compression_toast_page_requests", "compression_toast_page_hits"},
     ),
     "long values are vacuumed": (
         sql("DELETE FROM wide", "VACUUM wide"), {"compression_toast_vacuums", "purge_vacuums"},
