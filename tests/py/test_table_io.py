@@ -663,7 +663,9 @@ def test_server_tables_are_not_watched(s: Session, conn: Any) -> None:
     with rule(conn, "pg_catalog", "pg_class", "YES"):
         s.run("SELECT count(*) FROM pg_class")
         found = our_io(conn, "pg_catalog")
-        assert found["pg_class", None].fetch >= one(conn, "SELECT count(*) FROM pg_class")
+        # read by an index only, where VACUUM was there
+        read = sum(io.fetch for (table, _), io in found.items() if table == "pg_class")
+        assert read >= one(conn, "SELECT count(*) FROM pg_class")
 
 
 def test_switched_off(s: Session, conn: Any) -> None:
