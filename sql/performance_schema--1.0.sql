@@ -375,7 +375,7 @@ COMMENT ON COLUMN performance_schema.events_statements_current.returned_sqlstate
 COMMENT ON COLUMN performance_schema.events_statements_current.message_text IS
 	'Error message, cut to 128 bytes';
 COMMENT ON COLUMN performance_schema.events_statements_current.lock_time IS
-	'Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
+	'Time spent waiting for heavyweight locks, nested statements included, picoseconds; of waits that are timed';
 COMMENT ON COLUMN performance_schema.events_statements_current.errors IS
 	'1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_current.warnings IS
@@ -506,7 +506,7 @@ COMMENT ON COLUMN performance_schema.events_statements_history.returned_sqlstate
 COMMENT ON COLUMN performance_schema.events_statements_history.message_text IS
 	'Error message, cut to 128 bytes';
 COMMENT ON COLUMN performance_schema.events_statements_history.lock_time IS
-	'Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
+	'Time spent waiting for heavyweight locks, nested statements included, picoseconds; of waits that are timed';
 COMMENT ON COLUMN performance_schema.events_statements_history.errors IS
 	'1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_history.warnings IS
@@ -637,7 +637,7 @@ COMMENT ON COLUMN performance_schema.events_statements_history_long.returned_sql
 COMMENT ON COLUMN performance_schema.events_statements_history_long.message_text IS
 	'Error message, cut to 128 bytes';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.lock_time IS
-	'Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
+	'Time spent waiting for heavyweight locks, nested statements included, picoseconds; of waits that are timed';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.errors IS
 	'1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_history_long.warnings IS
@@ -748,7 +748,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.avg_tim
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.max_timer_wait IS
 	'Longest of statements, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.sum_lock_time IS
-	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
+	'Sum: Time spent waiting for heavyweight locks, nested statements included, picoseconds; of waits that are timed';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.sum_errors IS
 	'Sum: 1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_digest.sum_warnings IS
@@ -910,7 +910,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_even
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_event_name.max_timer_wait IS
 	'Longest of statements, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_event_name.sum_lock_time IS
-	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
+	'Sum: Time spent waiting for heavyweight locks, nested statements included, picoseconds; of waits that are timed';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_event_name.sum_errors IS
 	'Sum: 1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_thread_by_event_name.sum_warnings IS
@@ -1002,7 +1002,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_eve
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_event_name.max_timer_wait IS
 	'Longest of statements, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_event_name.sum_lock_time IS
-	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
+	'Sum: Time spent waiting for heavyweight locks, nested statements included, picoseconds; of waits that are timed';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_event_name.sum_errors IS
 	'Sum: 1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_account_by_event_name.sum_warnings IS
@@ -1091,7 +1091,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_name.max_timer_wait IS
 	'Longest of statements, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_name.sum_lock_time IS
-	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
+	'Sum: Time spent waiting for heavyweight locks, nested statements included, picoseconds; of waits that are timed';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_name.sum_errors IS
 	'Sum: 1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_user_by_event_name.sum_warnings IS
@@ -1180,7 +1180,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_name.max_timer_wait IS
 	'Longest of statements, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_name.sum_lock_time IS
-	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
+	'Sum: Time spent waiting for heavyweight locks, nested statements included, picoseconds; of waits that are timed';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_name.sum_errors IS
 	'Sum: 1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_summary_by_host_by_event_name.sum_warnings IS
@@ -1266,7 +1266,7 @@ COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_n
 COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_name.max_timer_wait IS
 	'Longest of statements, picoseconds';
 COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_name.sum_lock_time IS
-	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
+	'Sum: Time spent waiting for heavyweight locks, nested statements included, picoseconds; of waits that are timed';
 COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_name.sum_errors IS
 	'Sum: 1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.events_statements_summary_global_by_event_name.sum_warnings IS
@@ -2396,7 +2396,7 @@ COMMENT ON COLUMN performance_schema.prepared_statements_instances.avg_timer_exe
 COMMENT ON COLUMN performance_schema.prepared_statements_instances.max_timer_execute IS
 	'Longest of executions, picoseconds';
 COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_lock_time IS
-	'Sum: Time spent waiting for heavyweight locks, picoseconds; 0 until waits are recorded';
+	'Sum: Time spent waiting for heavyweight locks, nested statements included, picoseconds; of waits that are timed';
 COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_errors IS
 	'Sum: 1 if the statement ended with an error';
 COMMENT ON COLUMN performance_schema.prepared_statements_instances.sum_warnings IS
