@@ -6,6 +6,7 @@
 
 #include "core/error_log.h"
 #include "core/host_cache.h"
+#include "core/prepared.h"
 
 #define MAX_COLUMNS 80
 
@@ -109,6 +110,7 @@ filled_arena(PfsSession **session)
 	const char *users[] = {"ada", "bob", NULL};
 	PfsErrorLog log = pfs_error_log(arena);
 	PfsLogMessage message = {.thread_id = 1};
+	const PfsPrepared prepared = {.name = "p", .name_length = 1, .text_length = 1};
 
 	pfs_error_log_add(&log, &message);
 	pfs_host_connected(arena, "10.0.0.1", NULL, false, 1);
@@ -117,6 +119,7 @@ filled_arena(PfsSession **session)
 	for (uint32_t i = 0; i < 3; i++)
 	{
 		session[i] = fixture_attach(arena, i, users[i], i == 0 ? "h1" : NULL);
+		pfs_prepared_add(arena, session[i]->thread, &prepared, "p");
 		for (uint32_t j = 0; j < 10; j++)
 			fixture_statement(session[i], j % FIXTURE_CLASSES, 1 + j % 3, 50 * j + i, NULL);
 		fixture_transaction(session[i], i == 1, 10);
