@@ -4926,7 +4926,8 @@ SELECT
 	NULL::integer AS zstd_compression_level,
 	NULL::text AS tls_ciphersuites,
 	CASE WHEN i.conninfo IS NULL THEN NULL
-		WHEN performance_schema.conninfo_value(i.conninfo, 'host') LIKE '%,%' OR i.conninfo ~ '^\s*postgres(ql)?://([^@/?]*@)?[^/?]*,' THEN '1'
+		WHEN performance_schema.conninfo_value(i.conninfo, 'host') LIKE '%,%' OR i.conninfo ~ '^\s*postgres(ql)?://'
+			AND regexp_replace(i.conninfo, '^\s*postgres(ql)?://([^@/]*@)?', '') ~ '^[^/?]*,' THEN '1'
 		ELSE '0' END AS source_connection_auto_failover,
 	NULL::text AS gtid_only,
 	c.replication_type,
@@ -11698,7 +11699,7 @@ BEGIN
 	RETURN QUERY VALUES ('digraph events { rankdir=LR; nodesep=0.10;'),
 		('// Stack created .....: ' || clock_timestamp()),
 		('// Server version ....: ' || current_setting('server_version')),
-		('// User ..............: ' || quote_ident(session_user)),
+		('// User ..............: ' || quote_ident(translate(session_user, E'\n\r', '  '))),
 		('// Thread ............: ' || in_thread_id),
 		('node [shape=box, style=filled, fontsize=10];');
 	BEGIN

@@ -23,7 +23,7 @@ COLOURS = {
 LINES = ("#2a6f97", "#c9572b", "#4f8a3d", "#6a4c93", "#d98c2b")
 SETTINGS = {
     "font.size": 8, "svg.fonttype": "none", "axes.spines.top": False, "axes.spines.right": False,
-    "axes.edgecolor": "#888888", "svg.hashsalt": "pfsreport",
+    "axes.edgecolor": "#888888", "svg.hashsalt": "pfsreport", "text.parse_math": False,
 }  # fmt: skip
 
 

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except psycopg.errors.UndefinedTable:
         return fail("this database has no extension performance_schema: CREATE EXTENSION performance_schema")
     except psycopg.Error as error:
-        return fail(str(error).strip().splitlines()[0])
+        return fail((str(error).strip() or repr(error)).splitlines()[0])
     try:
         options.output.write_text(html(recording, options.top), encoding="utf-8")
     except OSError as error:

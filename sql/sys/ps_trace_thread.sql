@@ -28,7 +28,7 @@ BEGIN
 	RETURN QUERY VALUES ('digraph events { rankdir=LR; nodesep=0.10;'),
 		('// Stack created .....: ' || clock_timestamp()),
 		('// Server version ....: ' || current_setting('server_version')),
-		('// User ..............: ' || quote_ident(session_user)),
+		('// User ..............: ' || quote_ident(translate(session_user, E'\n\r', '  '))),
 		('// Thread ............: ' || in_thread_id),
 		('node [shape=box, style=filled, fontsize=10];');
 	BEGIN

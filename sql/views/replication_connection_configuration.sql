@@ -61,7 +61,8 @@ SELECT
 	NULL::integer AS zstd_compression_level,
 	NULL::text AS tls_ciphersuites,
 	CASE WHEN i.conninfo IS NULL THEN NULL
-		WHEN performance_schema.conninfo_value(i.conninfo, 'host') LIKE '%,%' OR i.conninfo ~ '^\s*postgres(ql)?://([^@/?]*@)?[^/?]*,' THEN '1'
+		WHEN performance_schema.conninfo_value(i.conninfo, 'host') LIKE '%,%' OR i.conninfo ~ '^\s*postgres(ql)?://'
+			AND regexp_replace(i.conninfo, '^\s*postgres(ql)?://([^@/]*@)?', '') ~ '^[^/?]*,' THEN '1'
 		ELSE '0' END AS source_connection_auto_failover,
 	NULL::text AS gtid_only,
 	c.replication_type,

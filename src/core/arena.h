@@ -261,6 +261,7 @@ typedef struct PfsArena
 	uint64_t	clock_last_ns;
 	uint32_t	clock_busy;		/* ... 1 while somebody does it; writers: all, by CAS */
 	uint32_t	names_lock;		/* 1 while somebody adds a passing name; writers: all, by CAS */
+	uint32_t	host_cache_lock;	/* the same while somebody changes host_cache */
 	PFS_ALIGNED uint64_t digest_alloc;	/* generation << 32 | entries handed out */
 	PfsObjectRows object_rows[2];	/* files, tables: PfsObjectMap */
 	PFS_ALIGNED uint64_t loss[PFS_LOSSES];

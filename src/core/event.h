@@ -96,7 +96,7 @@ typedef struct PfsStatementRecord
 	uint32_t	text;			/* where the SQL text stands, see journal.h */
 	uint32_t	text_length;	/* bytes kept */
 	PfsRef		routine;		/* see names.h */
-	PfsRef		prepared;		/* the host's, of an EXECUTE, see prepared.h; else of no meaning */
+	uint32_t	prepared;		/* the host's, of an EXECUTE: what it executes; else of no meaning */
 	uint64_t	query_id;
 	PfsRef		schema;			/* name */
 	uint32_t	role;			/* host's id of the role it ran as: decides who may see the texts */

@@ -15,6 +15,27 @@ copy_string(char *to, size_t size, const char *from)
 	pfs_copy_bytes(to, from, length);
 }
 
+#define SLEEPS 20				/* of a millisecond, for the lock: connections, not statements, wait for it */
+
+/* False, and counted: somebody stands still inside. */
+static bool
+take(PfsArena *arena)
+{
+	int			sleeps = SLEEPS;
+
+	for (int tries = 0; pfs_try_take(tries, &sleeps); tries++)
+		if (pfs_load(&arena->host_cache_lock) == 0 && pfs_cas32(&arena->host_cache_lock, 0, 1))
+			return true;
+	pfs_lose(arena, PFS_LOSS_HOST_CACHE);
+	return false;
+}
+
+static void
+release(PfsArena *arena)
+{
+	pfs_store_release(&arena->host_cache_lock, 0);
+}
+
 static void
 claim(PfsClientHost *host, const char *address, PfsTicks now)
 {
@@ -22,73 +43,82 @@ claim(PfsClientHost *host, const char *address, PfsTicks now)
 	pfs_zero_words(host->name, sizeof(*host) - offsetof(PfsClientHost, name));
 	pfs_store(&host->last_sqlstate, 0);
 	pfs_store(&host->first_seen, now);
-	pfs_store_release(&host->state, PFS_HOST_THERE);
+	pfs_store_release(&host->use, host->use | 1);
 }
 
-/* Is it the row of this address, or can it be made so?  Waits for another one who claims it, but not for long. */
-static bool
-is_row_of(PfsClientHost *host, const char *address, PfsTicks now)
-{
-	for (int tries = 0; pfs_try_take(tries, NULL); tries++)
-		switch ((PfsHostState) pfs_load_acquire(&host->state))
-		{
-			case PFS_HOST_THERE:
-				return strncmp(host->address, address, PFS_HOST_ADDRESS - 1) == 0;
-			case PFS_HOST_FREE:
-				if (!pfs_cas32(&host->state, PFS_HOST_FREE, PFS_HOST_CLAIMED))
-					break;
-				claim(host, address, now);
-				return true;
-			default:
-				break;
-		}
-	return false;
-}
-
-/* NULL, and counted, if there is no room. */
+/* NULL, and counted, if there is no room.  Lock held. */
 static PfsClientHost *
 find(PfsArena *arena, const char *address, PfsTicks now)
 {
+	PfsClientHost *free = NULL;
+
 	for (uint32_t i = 0; i < arena->sizes.hosts; i++)
-		if (is_row_of(pfs_client_host(arena, i), address, now))
-			return pfs_client_host(arena, i);
-	pfs_lose(arena, PFS_LOSS_HOST_CACHE);
-	return NULL;
+	{
+		PfsClientHost *host = pfs_client_host(arena, i);
+
+		if ((host->use & 1) != 0 && strncmp(host->address, address, PFS_HOST_ADDRESS - 1) == 0)
+			return host;
+		if ((host->use & 1) == 0 && free == NULL)
+			free = host;
+	}
+	if (free != NULL)
+		claim(free, address, now);
+	else
+		pfs_lose(arena, PFS_LOSS_HOST_CACHE);
+	return free;
 }
 
 void
 pfs_host_connected(PfsArena *arena, const char *address, const char *name, bool validated, PfsTicks now)
 {
-	PfsClientHost *host = find(arena, address, now);
+	PfsClientHost *host;
 
-	if (host == NULL)
+	if (!take(arena))
 		return;
-	pfs_add_shared(&host->connections, 1);
-	pfs_store(&host->last_seen, now);
-	if (name != NULL && host->name[0] == '\0')
-		copy_string(host->name, sizeof(host->name), name);
-	if (validated)
-		pfs_store(&host->validated, 1);
+	host = find(arena, address, now);
+	if (host != NULL)
+	{
+		pfs_add(&host->connections, 1);
+		pfs_store(&host->last_seen, now);
+		if (name != NULL && host->name[0] == '\0')
+			copy_string(host->name, sizeof(host->name), name);
+		if (validated)
+			pfs_store(&host->validated, 1);
+	}
+	release(arena);
 }
 
 void
 pfs_host_refused(PfsArena *arena, const char *address, PfsRefusal error, uint32_t sqlstate, PfsTicks now)
 {
-	PfsClientHost *host = find(arena, address, now);
+	PfsClientHost *host;
 
-	if (host == NULL)
+	if (!take(arena))
 		return;
-	pfs_add_shared(&host->errors[error], 1);
-	pfs_store(&host->last_seen, now);
-	pfs_store(&host->last_sqlstate, sqlstate);
-	if (pfs_load(&host->first_error) == 0)
-		pfs_store(&host->first_error, now);
-	pfs_store(&host->last_error, now);
+	host = find(arena, address, now);
+	if (host != NULL)
+	{
+		pfs_add(&host->errors[error], 1);
+		pfs_store(&host->last_seen, now);
+		pfs_store(&host->last_sqlstate, sqlstate);
+		if (pfs_load(&host->first_error) == 0)
+			pfs_store(&host->first_error, now);
+		pfs_store(&host->last_error, now);
+	}
+	release(arena);
 }
 
-void
+bool
 pfs_host_cache_reset(PfsArena *arena)
 {
+	if (!take(arena))
+		return false;
 	for (uint32_t i = 0; i < arena->sizes.hosts; i++)
-		(void) pfs_cas32(&pfs_client_host(arena, i)->state, PFS_HOST_THERE, PFS_HOST_FREE);
+	{
+		PfsClientHost *host = pfs_client_host(arena, i);
+
+		pfs_store(&host->use, host->use + (host->use & 1));
+	}
+	release(arena);
+	return true;
 }

@@ -2,7 +2,8 @@
  * host_cache.h
  *		Hosts from which clients came, and why they were refused: rows of host_cache.
  *
- * A client that is refused has no thread, and its process ends at once: so it counts here itself, by atomic additions.  A row is claimed on the first look at its address, and stays until TRUNCATE.
+ * A client that is refused has no thread, and its process ends at once: so it counts here itself, under a lock that all take for a
+ * moment.  A row is claimed on the first look at its address, and stays until TRUNCATE.
  */
 #ifndef PFS_HOST_CACHE_H
 #define PFS_HOST_CACHE_H
@@ -26,16 +27,9 @@ typedef enum PfsRefusal
 #define PFS_HOST_ADDRESS 48		/* a longer one is cut */
 #define PFS_HOST_NAME 64
 
-typedef enum PfsHostState
-{
-	PFS_HOST_FREE,
-	PFS_HOST_CLAIMED,			/* by who writes its address */
-	PFS_HOST_THERE
-} PfsHostState;
-
 typedef struct PfsClientHost
 {
-	uint32_t	state;			/* PfsHostState; writers: all, by CAS, or who has claimed it */
+	uint32_t	use;			/* odd = it is there; the number identifies this use */
 	uint32_t	last_sqlstate;	/* packed by the host, 0 = none */
 	char		address[PFS_HOST_ADDRESS];	/* zero-terminated, as the name */
 	char		name[PFS_HOST_NAME];
@@ -61,7 +55,7 @@ extern void pfs_host_connected(PfsArena *arena, const char *address, const char 
 /* One was refused. */
 extern void pfs_host_refused(PfsArena *arena, const char *address, PfsRefusal error, uint32_t sqlstate, PfsTicks now);
 
-/* TRUNCATE: under the setup lock. */
-extern void pfs_host_cache_reset(PfsArena *arena);
+/* TRUNCATE; false: the lock could not be had. */
+extern bool pfs_host_cache_reset(PfsArena *arena);
 
 #endif							/* PFS_HOST_CACHE_H */

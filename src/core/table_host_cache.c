@@ -53,10 +53,15 @@ host_cache_scan(PfsScan *scan)
 		HostRow		row;
 		const void *parts[] = {&row};
 
-		if (pfs_load_acquire(&host->state) != PFS_HOST_THERE)
+		uint32_t	use = pfs_load_acquire(&host->use);
+
+		if ((use & 1) == 0)
 			continue;
 		memset(&row, 0, sizeof(row));
 		pfs_copy_words(&row.host, host, sizeof(row.host));
+		pfs_fence();
+		if (pfs_load(&host->use) != use)
+			continue;			/* it is another host's by now */
 		row.host.validated = row.host.validated != 0;
 		row.address = (PfsText) {row.host.address, strnlen(row.host.address, PFS_HOST_ADDRESS), -1};
 		row.name = (PfsText) {row.host.name[0] != '\0' ? row.host.name : NULL, strnlen(row.host.name, PFS_HOST_NAME), -1};
@@ -68,8 +73,7 @@ host_cache_scan(PfsScan *scan)
 static bool
 host_cache_reset(PfsArena *arena, const PfsTable *table)
 {
-	pfs_host_cache_reset(arena);
-	return table != NULL;
+	return table != NULL && pfs_host_cache_reset(arena);
 }
 
 const PfsTable pfs_table_host_cache = {

@@ -42,7 +42,7 @@ extern void pfs_object_sums(PfsObjectSums *sums, PfsScan *scan, PfsObjectMap map
  */
 extern void (*pfs_host_table_name) (const PfsTableKey *key, PfsHostObject *object);
 
-/* Name of an access method of a database, NULL = not known; the same. */
+/* Name of an access method of a database (0: of any, nothing is looked up), NULL = not known; the same. */
 extern const char *(*pfs_host_index_type) (uint32_t method, uint32_t database);
 
 /* Does the reader want rows with this text, or number, in a key column? */

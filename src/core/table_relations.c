@@ -129,6 +129,7 @@ fill_name(const PfsObjectSums *sums, const PfsObjectSum *sum, NameRow *row)
 {
 	const PfsScan *scan = sums->scan;
 	PfsHostObject host = {0};
+	bool		looks_up = scan->reading == NULL;	/* counters of the engine are read under a lock */
 
 	memset(row, 0, sizeof(*row));
 	row->key = key_of(sum);
@@ -136,7 +137,7 @@ fill_name(const PfsObjectSums *sums, const PfsObjectSum *sum, NameRow *row)
 	if (sum->names.index[0] != '\0')
 		row->index = PFS_TEXT_OF(sum->names.index);
 	if (row->key.index != 0 && pfs_host_index_type != NULL)
-		row->index_type = pfs_text_of_string(pfs_host_index_type(sum->row.relative, row->key.database));
+		row->index_type = pfs_text_of_string(pfs_host_index_type(sum->row.relative, looks_up ? row->key.database : 0));
 	if (sum->names.table[0] != '\0')
 	{
 		row->schema = PFS_TEXT_OF(sum->names.schema);
@@ -144,7 +145,7 @@ fill_name(const PfsObjectSums *sums, const PfsObjectSum *sum, NameRow *row)
 	}
 	else
 	{
-		if (pfs_host_table_name != NULL)
+		if (pfs_host_table_name != NULL && looks_up)
 			pfs_host_table_name(&row->key, &host);
 		row->schema = pfs_text_of_string(host.schema);
 		row->name = pfs_text_of_string(host.name);

@@ -114,12 +114,20 @@ cut(char *text, const char *at)
 static char *
 value_of_uri(char *authority, const char *keyword)
 {
-	char	   *parameters = cut(authority, "?");
 	char	   *user = NULL,
-			   *host,
+			   *host = authority,
 			   *port,
-			   *at;
+			   *parameters,
+			   *at = strpbrk(authority, "@/");
 
+	if (at != NULL && *at == '@')	/* a password may hold a question mark */
+	{
+		*at = '\0';
+		user = authority;
+		host = at + 1;
+		cut(user, ":");
+	}
+	parameters = cut(host, "?");
 	while (parameters != NULL)
 	{
 		char	   *name = parameters,
@@ -130,15 +138,7 @@ value_of_uri(char *authority, const char *keyword)
 		if (value != NULL && strcmp(name, keyword) == 0)
 			return unescaped(value);
 	}
-	cut(authority, "/");
-	at = strchr(authority, '@');
-	host = at != NULL ? at + 1 : authority;
-	if (at != NULL)
-	{
-		*at = '\0';
-		user = authority;
-		cut(user, ":");
-	}
+	cut(host, "/");
 	cut(host, ",");
 	port = host[0] == '[' && strchr(host, ']') != NULL ? cut(strchr(host, ']') + 1, ":") : cut(host, ":");
 	if (host[0] == '[')

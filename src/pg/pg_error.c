@@ -186,24 +186,25 @@ pfs_pg_error_message(const char *body, size_t length, bool is_notice)
 static void
 pfs_hook_emit_log(ErrorData *edata)
 {
+	bool		has_client = edata->output_to_client;	/* other hooks may change it */
+
 	pfs_pg_protocol_back();
 	if (edata->elevel >= ERROR)
 	{
 		reported_message = edata->output_to_client && pfs_pg_protocol_stands() ? edata->message : NULL;
 		reported_sqlstate = edata->sqlerrcode;
 	}
-	if (pfs_session.thread != NULL && !edata->output_to_client)
-	{
-		if (edata->elevel == WARNING)
-			count_warning();
-		else if (edata->elevel >= ERROR)
-			raise_error(edata->sqlerrcode, edata->message);
-	}
 	if (prev_emit_log_hook)
 		prev_emit_log_hook(edata);
 	if (edata->output_to_server)	/* else that hook has kept it from the log */
-		pfs_pg_error_log_add(edata);
+		pfs_pg_error_log_add(edata);	/* what may be shown the statement says, as long as it is there */
 	pfs_pg_host_message(edata);
+	if (pfs_session.thread == NULL || has_client)
+		return;
+	if (edata->elevel == WARNING)
+		count_warning();
+	else if (edata->elevel >= ERROR)
+		raise_error(edata->sqlerrcode, edata->message);
 }
 
 void

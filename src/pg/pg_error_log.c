@@ -49,6 +49,15 @@ severity_of(int elevel)
 	}
 }
 
+/* Else nobody knows where the statement begins in it. */
+static bool
+begins_as_in_english(const ErrorData *edata)
+{
+	size_t		constant = edata->message_id != NULL ? strcspn(edata->message_id, "%") : 0;
+
+	return constant > 0 ? strncmp(edata->message, edata->message_id, constant) == 0 : strncmp(edata->message, "execute ", 8) == 0;
+}
+
 /*
  * What may be shown of a message to who reads the log.  Errors have no values, as in events; a message whose statement the
  * server hides tells that statement itself (log_statement, log_min_duration_statement, auto_explain): of that what comes before.
@@ -66,11 +75,13 @@ shown_message(const ErrorData *edata)
 								   edata->message);
 	if (!edata->hide_stmt)
 		return edata->message;
+	if (edata->message_id != NULL && strcmp(edata->message_id, "duration: %s ms") == 0)
+		return edata->message;
+	if (!begins_as_in_english(edata))
+		return "?";
 	first = strncmp(edata->message, "duration: ", 10) == 0 ? edata->message + 10 : edata->message;
 	first = strchr(first, ':');
-	if (first == NULL)
-		return edata->message;	/* a duration alone */
-	if (first - edata->message >= (ptrdiff_t) sizeof(head) - 4)
+	if (first == NULL || first - edata->message >= (ptrdiff_t) sizeof(head) - 4)
 		return "?";
 	snprintf(head, sizeof(head), "%.*s: ?", (int) (first - edata->message), edata->message);
 	return head;

@@ -7,7 +7,9 @@
  */
 #include "pg/pg_port.h"
 
-#include "common/ip.h"
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include "core/host_cache.h"
 #include "libpq/hba.h"
 #include "miscadmin.h"
@@ -19,9 +21,13 @@
 void
 pfs_pg_client_address(const Port *port, char *address, size_t size)
 {
-	strlcpy(address, "[local]", size);
-	if (port->raddr.addr.ss_family != AF_UNIX)
-		pg_getnameinfo_all(&port->raddr.addr, port->raddr.salen, address, (int) size, NULL, 0, NI_NUMERICHOST);
+	const struct sockaddr_storage *client = &port->raddr.addr;
+	const void *number = client->ss_family == AF_INET ? (const void *) &((const struct sockaddr_in *) client)->sin_addr
+		: client->ss_family == AF_INET6 ? (const void *) &((const struct sockaddr_in6 *) client)->sin6_addr : NULL;
+
+	/* allocates nothing: an error may be on its way */
+	if (number == NULL || inet_ntop(client->ss_family, number, address, (socklen_t) size) == NULL)
+		strlcpy(address, "[local]", size);
 }
 
 static PfsRefusal

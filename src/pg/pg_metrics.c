@@ -184,9 +184,10 @@ pfs_pg_metrics_check(char **newval, void **extra, GucSource source)
 		GUC_check_errdetail("No counter of engine_metrics is called or matches \"%s\".", item);
 		GUC_check_errhint("Give names, patterns with %%, module_ and a subsystem, or all.");
 		pfs_pg_guc_free(order);
-		return false;
 	}
 	pfree(copy);
+	if (item != NULL)
+		return false;
 	order->number = source == PGC_S_SESSION && IsUnderPostmaster && !InitializingParallelWorker ? ++orders : 0;
 	*extra = order;
 	return true;

@@ -28,12 +28,14 @@ typedef struct Known
 {
 	uint64		hash;			/* of the name */
 	PfsRef		row;
+	uint32		serial;			/* unlike the row's place, it is not used again */
 } Known;
 
 /* Owner: this process.  The rows of the thread that it is. */
 static Known *known = NULL;
 static uint32 known_room = 0;
 static uint64 known_thread = 0;
+static uint32 last_serial = 0;
 
 uint32		pfs_prepared_count = 0;
 
@@ -71,6 +73,15 @@ find(const char *name)
 	hash = hash_name(name);
 	for (uint32 i = 0; i < pfs_prepared_count; i++)
 		if (known[i].hash == hash)
+			return &known[i];
+	return NULL;
+}
+
+static Known *
+find_serial(uint32 serial)
+{
+	for (uint32 i = 0; is_attached() && i < pfs_prepared_count; i++)
+		if (known[i].serial == serial)
 			return &known[i];
 	return NULL;
 }
@@ -125,15 +136,18 @@ add(const PfsPgPreparing *preparing, const PfsStatement *statement)
 	};
 	size_t		length;
 	const char *text = pfs_statement_text(&pfs_session, statement, &length);
+	Known	   *older = find(preparing->name);
 	PfsRef		row;
 
 	memcpy(prepared.name, preparing->name, prepared.name_length);
 	prepared.text_length = (uint32) length;
+	if (older != NULL)
+		forget(older);			/* the protocol has closed it while we looked away */
 	if (!is_attached() || !make_room())
 		return;
 	row = pfs_prepared_add(pfs_arena, pfs_session.thread, &prepared, text);
 	if (row != 0)
-		known[pfs_prepared_count++] = (Known) {hash_name(preparing->name), row};
+		known[pfs_prepared_count++] = (Known) {hash_name(preparing->name), row, last_serial = Max(last_serial + 1, 1)};
 }
 
 /* What it executes is counted where it ends, and so is not plain. */
@@ -145,11 +159,11 @@ begin_execute(PfsPgPreparing *preparing, PfsStatement *statement)
 
 	if (prepared == NULL || statement == NULL)
 		return;
-	preparing->row = one->row;
+	preparing->serial = one->serial;
 	preparing->again = !prepared->plansource->is_valid;
 	statement->plain = 0;
 	statement->host_flags |= PFS_PG_EXECUTES;
-	pfs_store(&statement->record->prepared, one->row);
+	pfs_store(&statement->record->prepared, one->serial);
 }
 
 static void
@@ -158,7 +172,7 @@ note_plans(const PfsPgPreparing *preparing)
 	const Known *one = find(preparing->name);
 	const PreparedStatement *prepared = one != NULL ? FetchPreparedStatement(preparing->name, false) : NULL;
 
-	if (prepared != NULL && one->row == preparing->row)
+	if (prepared != NULL && one->serial == preparing->serial)
 		pfs_prepared_planned(pfs_arena, pfs_session.thread, one->row, (uint64) prepared->plansource->num_generic_plans,
 							 (uint64) prepared->plansource->num_custom_plans, preparing->again);
 }
@@ -170,7 +184,7 @@ pfs_prepared_begin(PfsPgPreparing *preparing, const Node *utility, PfsStatement 
 
 	preparing->command = nodeTag(utility);
 	preparing->start = 0;
-	preparing->row = 0;
+	preparing->serial = 0;
 	preparing->again = false;
 	switch (preparing->command)
 	{
@@ -209,7 +223,7 @@ pfs_prepared_done(const PfsPgPreparing *preparing, const PfsStatement *statement
 				add(preparing, statement);
 			break;
 		case T_ExecuteStmt:
-			if (preparing->row != 0)
+			if (preparing->serial != 0)
 				note_plans(preparing);
 			break;
 		default:				/* DEALLOCATE, DISCARD */
@@ -240,7 +254,7 @@ pfs_prepared_look(void)
 	}
 }
 
-PfsRef
+uint32
 pfs_prepared_of(const PfsStatement *statement)
 {
 	if ((statement->host_flags & PFS_PG_EXECUTES) == 0)
@@ -249,18 +263,16 @@ pfs_prepared_of(const PfsStatement *statement)
 }
 
 void
-pfs_prepared_ended(PfsRef row, bool executes, const PfsStatementRecord *record)
+pfs_prepared_ended(uint32 serial, bool executes, const PfsStatementRecord *record)
 {
-	/* it may have been deallocated meanwhile, by itself */
-	for (uint32 i = 0; is_attached() && i < pfs_prepared_count; i++)
-		if (known[i].row == row)
-		{
-			if (executes)
-				pfs_prepared_executed(pfs_arena, pfs_session.thread, row, record);
-			else
-				pfs_prepared_ran(pfs_arena, pfs_session.thread, row, record);
-			return;
-		}
+	const Known *one = find_serial(serial);
+
+	if (one == NULL)
+		return;					/* it has been deallocated meanwhile, maybe by itself */
+	if (executes)
+		pfs_prepared_executed(pfs_arena, pfs_session.thread, one->row, record);
+	else
+		pfs_prepared_ran(pfs_arena, pfs_session.thread, one->row, record);
 }
 
 /* --- the reader's own, by the protocol --- */

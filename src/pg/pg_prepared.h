@@ -17,7 +17,7 @@ typedef struct PfsPgPreparing
 {
 	NodeTag		command;		/* T_Invalid = it is another one */
 	PfsTicks	start;			/* of a PREPARE */
-	PfsRef		row;			/* of an EXECUTE */
+	uint32		serial;			/* of what an EXECUTE executes, 0 = it has no row */
 	bool		again;			/* it must be analysed again */
 	char		name[NAMEDATALEN];	/* empty = all of them */
 } PfsPgPreparing;
@@ -34,10 +34,10 @@ extern uint32 pfs_prepared_count;
 /* The client has closed something: forgets what the server does not know any more. */
 extern void pfs_prepared_look(void);
 
-/* The row that this statement is an execution of, or that what it is nested in is; 0 = none. */
-extern PfsRef pfs_prepared_of(const PfsStatement *statement);
+/* Serial number of what this statement is an execution of, or what it is nested in is; 0 = of nothing with a row. */
+extern uint32 pfs_prepared_of(const PfsStatement *statement);
 
 /* It has ended, as this record says. */
-extern void pfs_prepared_ended(PfsRef row, bool executes, const PfsStatementRecord *record);
+extern void pfs_prepared_ended(uint32 serial, bool executes, const PfsStatementRecord *record);
 
 #endif							/* PFS_PG_PREPARED_H */

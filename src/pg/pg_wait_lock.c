@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "access/transam.h"
-#include "access/xact.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_tablespace_d.h"
 #include "commands/defrem.h"
@@ -251,7 +250,7 @@ table_names(const PfsTableKey *key, PfsHostObject *object)
 		name_of_relation(key->table, object);
 }
 
-/* Counters of the engine are read before there is a catalogue; numbers of an extension's are of one database. */
+/* Numbers of an extension's are of one database; database 0: nothing may be looked up. */
 static const char *
 index_type(uint32_t method, uint32_t database)
 {
@@ -270,7 +269,7 @@ index_type(uint32_t method, uint32_t database)
 		case BRIN_AM_OID:
 			return "brin";
 		default:
-			return OidIsValid(method) && database == MyDatabaseId && IsTransactionState() ? get_am_name(method) : NULL;
+			return OidIsValid(method) && OidIsValid(database) && database == MyDatabaseId ? get_am_name(method) : NULL;
 	}
 }
 

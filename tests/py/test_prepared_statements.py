@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -91,7 +92,14 @@ def test_sums_are_those_of_its_events(db: Any, session: Any, text: str) -> None:
     assert found.count_execute == len(events) == 4
     assert abs(found.sum_timer_execute - sum(times)) <= len(times)  # each is rounded
     assert (found.min_timer_execute, found.max_timer_execute) == (min(times), max(times))
-    for counter in ("rows_sent", "rows_examined", "sort_rows", "sort_scan", "select_scan", "no_index_used"):
+    for counter in (
+        "rows_sent",
+        "rows_examined",
+        "sort_rows",
+        "sort_scan",
+        "select_scan",
+        "no_index_used",
+    ):
         assert getattr(found, f"sum_{counter}") == sum(getattr(event, counter) for event in events)
     assert found.sum_rows_sent == 9 + 19 + 29 + 4 and found.sum_rows_examined == 4000
 
@@ -127,7 +135,8 @@ def test_plans_as_the_server_counts_them(db: Any, session: Any) -> None:
         session.execute(f"EXECUTE planned ({i})")
     found = row(db, session, "planned")
     [own] = rows(
-        session, "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE name = 'planned'"
+        session,
+        "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE name = 'planned'",
     )
     assert (found.count_generic_plans, found.count_custom_plans) == tuple(own)
     assert sum(own) == found.count_execute == 8
@@ -195,21 +204,35 @@ def test_prepared_and_executed_by_a_function(db: Any, session: Any) -> None:
     assert (found.count_execute, found.sum_rows_examined) == (1, 1000)
 
 
-def test_one_that_deallocates_itself(db: Any, session: Any) -> None:
-    """Nothing is counted for the row that took its place."""
+@pytest.mark.parametrize("name", ["itself", "another"])
+def test_what_takes_its_place_gets_nothing(db: Any, session: Any, name: str) -> None:
+    """It deallocates itself while it runs, and another one is prepared: maybe where its row was."""
     session.execute(
         "CREATE OR REPLACE FUNCTION pg_temp.replaces() RETURNS int LANGUAGE plpgsql AS $$ BEGIN "
-        "EXECUTE 'DEALLOCATE itself'; EXECUTE 'PREPARE itself AS SELECT 7'; RETURN 7; END $$"
+        f"EXECUTE 'DEALLOCATE itself'; EXECUTE 'PREPARE {name} AS SELECT 7'; RETURN 7; END $$"
     )
     session.execute("PREPARE itself AS SELECT pg_temp.replaces()")
-    try:
-        session.execute("EXECUTE itself")
-    except psycopg.Error:
-        pass  # the server itself may refuse it
-    found = row(db, session, "itself")
-    assert found is None or found.count_execute <= 1
+    with contextlib.suppress(psycopg.errors.InvalidSqlStatementName):  # the server misses it
+        assert one(session, "EXECUTE itself") == 7
+    found = row(db, session, name)
+    assert (found.count_execute, found.sum_timer_execute, found.count_custom_plans) == (0, 0, 0)
+    session.execute(f"EXECUTE {name}")
+    assert row(db, session, name).count_execute == 1
+    assert names(db, session) == [name]
     session.execute("DEALLOCATE ALL")
     assert names(db, session) == []
+
+
+def test_closed_while_nothing_was_wanted(db: Any, session: Any) -> None:
+    session.execute("PREPARE again AS SELECT 1")
+    with instruments(db, "%", "NO"):
+        session.execute("SELECT 1")
+        session.execute("SELECT 1")
+        session.pgconn.close_prepared(b"again")
+    session.execute("PREPARE again AS SELECT 2")
+    session.execute("EXECUTE again")
+    assert names(db, session) == ["again"]
+    assert row(db, session, "again").count_execute == 1
 
 
 def test_who_sees_it(server: Any, db: Any) -> None:
@@ -243,9 +266,9 @@ def test_those_of_the_protocol_are_the_sessions_own(server: Any, db: Any) -> Non
         assert found[0].count_generic_plans + found[0].count_custom_plans == 7
         assert found[0].count_execute is None and found[0].timer_prepare is None
         assert row(db, own, found[0].statement_name) is None
-        assert len({r.object_instance_begin for r in rows(own, f"SELECT * FROM {INSTANCES}")}) == len(
-            rows(own, f"SELECT * FROM {INSTANCES}")
-        )
+        assert len(
+            {r.object_instance_begin for r in rows(own, f"SELECT * FROM {INSTANCES}")}
+        ) == len(rows(own, f"SELECT * FROM {INSTANCES}"))
 
 
 def test_truncate_resets_and_goes_on(db: Any, session: Any) -> None:

@@ -88,11 +88,44 @@ test_concurrency(void)
 	fixture_free(arena);
 }
 
+static void *
+forget_all(void *argument)
+{
+	for (int i = 0; i < TIMES; i++)
+		table_truncate(argument, CACHE);
+	return NULL;
+}
+
+static void
+test_truncate_meanwhile(void)
+{
+	PfsArena *arena = fixture_arena(NULL);
+	pthread_t thread[WRITERS];
+	int wrong = 0;
+
+	for (int i = 0; i < WRITERS; i++)
+		pthread_create(&thread[i], NULL, i == 0 ? forget_all : count_all, arena);
+	for (int round = 0; round < 500; round++)
+	{
+		Rows *seen = rows_of(arena, CACHE);
+
+		for (int i = 0; i < seen->count; i++)
+			wrong += rows_find(seen, "ip", row_text(seen, i, "ip")) != i ||
+				strchr("ab", row_text(seen, i, "ip")[0]) == NULL;
+		rows_free(seen);
+	}
+	for (int i = 0; i < WRITERS; i++)
+		pthread_join(thread[i], NULL);
+	is_u64((uint64_t) wrong, 0, "no address has two rows, and none is another's");
+	fixture_free(arena);
+}
+
 int
 main(void)
 {
 	test_counts();
 	test_full();
 	test_concurrency();
+	test_truncate_meanwhile();
 	return done_testing();
 }
