@@ -15,7 +15,7 @@ KIND is how people get it: time and bytes with a unit, statement cut, age in who
 raw: not at all; or `= EXPRESSION`, in which the raw view is s. Units are said in the comments of
 the raw view. A file whose name has {who} is two such files, of users and of hosts: see PEOPLE. One
 with {switch} or {state} is two, of enabling and of disabling: see SWITCHES; {sessions} is processlist and
-session; {axis} is five: see AXES. A file that declares nothing is SQL as it stands.
+session; {measure} is by total and by mean time; {axis} is five: see AXES. A file that declares nothing is SQL as it stands.
 """
 
 from __future__ import annotations
@@ -61,7 +61,12 @@ AXES = (
      "declared": HOST_COLUMN},
     {"axis": "global", "keys": "", "group": "", "of": "of all threads", "declared": "--"},
 )  # fmt: skip
-FOLDS = {"{who}": PEOPLE, "{switch}": SWITCHES, "{state}": SWITCHES, "{axis}": AXES, "{sessions}": SESSIONS}
+MEASURES = (
+    {"measure": "latency", "what": "total time", "by": "total_latency"},
+    {"measure": "avg_latency", "what": "mean time", "by": "avg_latency"},
+)
+FOLDS = {"{who}": PEOPLE, "{switch}": SWITCHES, "{state}": SWITCHES, "{axis}": AXES, "{sessions}": SESSIONS,
+         "{measure}": MEASURES}  # fmt: skip
 LIKE = re.compile(r"--@ like (\w+) without (\w+(?: \w+)*)")
 DECLARED = re.compile(r"--@ (\w+)(?: \[(.+?)\])? (\S.*)")
 

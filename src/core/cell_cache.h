@@ -52,7 +52,7 @@ struct PfsCacheKind
 
 	/*
 	 * Adds the content to its row, or finds that it does not count; the cell is emptied then.  False: the row was
-	 * busy or had no room, nothing has changed.  sleeps: see pfs_object_take, may be NULL.
+	 * busy or had no room, nothing has changed.  sleeps: see pfs_lock_take, may be NULL.
 	 */
 	bool		(*fold) (PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, PfsCacheCell *cell, int *sleeps);
 

@@ -23,17 +23,10 @@ take(PfsArena *arena)
 {
 	int			sleeps = SLEEPS;
 
-	for (int tries = 0; pfs_try_take(tries, &sleeps); tries++)
-		if (pfs_load(&arena->host_cache_lock) == 0 && pfs_cas32(&arena->host_cache_lock, 0, 1))
-			return true;
+	if (pfs_lock_take(&arena->host_cache_lock, &sleeps))
+		return true;
 	pfs_lose(arena, PFS_LOSS_HOST_CACHE);
 	return false;
-}
-
-static void
-release(PfsArena *arena)
-{
-	pfs_store_release(&arena->host_cache_lock, 0);
 }
 
 static void
@@ -85,7 +78,7 @@ pfs_host_connected(PfsArena *arena, const char *address, const char *name, bool 
 		if (validated)
 			pfs_store(&host->validated, 1);
 	}
-	release(arena);
+	pfs_lock_release(&arena->host_cache_lock);
 }
 
 void
@@ -105,7 +98,7 @@ pfs_host_refused(PfsArena *arena, const char *address, PfsRefusal error, uint32_
 			pfs_store(&host->first_error, now);
 		pfs_store(&host->last_error, now);
 	}
-	release(arena);
+	pfs_lock_release(&arena->host_cache_lock);
 }
 
 bool
@@ -119,6 +112,6 @@ pfs_host_cache_reset(PfsArena *arena)
 
 		pfs_store(&host->use, host->use + (host->use & 1));
 	}
-	release(arena);
+	pfs_lock_release(&arena->host_cache_lock);
 	return true;
 }

@@ -4,7 +4,8 @@
  */
 #include "core/names.h"
 
-#include "core/object_internal.h"
+#include "core/patience.h"
+#include "core/thread.h"
 
 #define CHAIN_MAX 4096
 #define WAYS 8					/* places that a passing name may take */
@@ -255,12 +256,12 @@ pfs_passing_name(PfsArena *arena, const char *text, size_t length)
 	length = pfs_min(length, (size_t) PFS_PASSING_MAX);
 	hash = hash_bytes(text, length);
 	ref = find_passing(arena, hash, text, length);
-	if (ref == 0 && pfs_object_take(&arena->names_lock, NULL))
+	if (ref == 0 && pfs_lock_take(&arena->names_lock, NULL))
 	{
 		ref = find_passing(arena, hash, text, length);	/* somebody may have been faster */
 		if (ref == 0)
 			ref = add_passing(arena, hash, text, length);
-		pfs_object_release(&arena->names_lock);
+		pfs_lock_release(&arena->names_lock);
 	}
 	if (ref == 0)
 		pfs_lose(arena, PFS_LOSS_NAMES);

@@ -29,17 +29,6 @@ typedef struct Key
 	uint32_t	hash;
 } Key;
 
-/* --- locks --- */
-
-bool
-pfs_object_take(uint32_t *lock, int *sleeps)
-{
-	for (int tries = 0; pfs_try_take(tries, sleeps); tries++)
-		if (pfs_load(lock) == 0 && pfs_cas32(lock, 0, 1))
-			return true;
-	return false;
-}
-
 /* --- keys --- */
 
 static Key
@@ -191,7 +180,7 @@ find_or_add(PfsArena *arena, PfsObjectMap map, const Key *key, uint32_t instrume
 		return number;
 	if (fresh != NULL)
 		touch(fresh);
-	if (!full && pfs_object_take(&rows->lock, NULL))
+	if (!full && pfs_lock_take(&rows->lock, NULL))
 	{
 		number = find(arena, map, key, use);	/* somebody may have been faster */
 		if (number == 0 && (number = take_row(arena, map)) != 0)
@@ -200,9 +189,9 @@ find_or_add(PfsArena *arena, PfsObjectMap map, const Key *key, uint32_t instrume
 
 			fill_row(arena, map, number, key, instrument);
 			*use = pfs_load(&row->use);
-			pfs_object_release(&row->lock);
+			pfs_lock_release(&row->lock);
 		}
-		pfs_object_release(&rows->lock);
+		pfs_lock_release(&rows->lock);
 	}
 	if (number == 0)
 		pfs_lose(arena, map == PFS_MAP_FILES ? PFS_LOSS_FILES : PFS_LOSS_TABLES);
@@ -230,7 +219,7 @@ forget(PfsArena *arena, PfsObjectMap map, uint32_t *link, const void *key, size_
 	PfsObjectRows *rows = &arena->object_rows[map];
 	PfsObjectRow *row;
 
-	if (pfs_load(link) == 0 || !pfs_object_take(&rows->lock, NULL))
+	if (pfs_load(link) == 0 || !pfs_lock_take(&rows->lock, NULL))
 		return;
 	for (int i = 0; i < CHAIN_MAX; i++)
 	{
@@ -242,7 +231,7 @@ forget(PfsArena *arena, PfsObjectMap map, uint32_t *link, const void *key, size_
 		else
 			link = &row->next;
 	}
-	pfs_object_release(&rows->lock);
+	pfs_lock_release(&rows->lock);
 }
 
 uint32_t
@@ -387,7 +376,7 @@ pfs_table_name(PfsArena *arena, uint32_t number, uint32_t use, const char *schem
 	cut(names.index, index);
 	if (row == NULL || (pfs_table_names_read(arena, number, use, &present) &&
 						memcmp(&names, &present, sizeof(names)) == 0 && pfs_load(&row->relative) == relative) ||
-		!pfs_object_take(&row->lock, NULL))
+		!pfs_lock_take(&row->lock, NULL))
 		return;
 	if (pfs_load(&row->use) == use)
 	{
@@ -398,7 +387,7 @@ pfs_table_name(PfsArena *arena, uint32_t number, uint32_t use, const char *schem
 		pfs_store(&row->rule, 0);
 		pfs_seq_write_end(&row->seq);
 	}
-	pfs_object_release(&row->lock);
+	pfs_lock_release(&row->lock);
 }
 
 /* Bits of PfsObjectRow.rule, below the use number they hold for and arena->objects_changed. */

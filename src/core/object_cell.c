@@ -6,6 +6,7 @@
  */
 #include "core/object_internal.h"
 
+#include "core/patience.h"
 #include "core/rollup.h"
 
 void
@@ -42,7 +43,7 @@ fold(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, PfsCacheCell 
 
 	if (row == NULL)
 		return true;
-	if (!pfs_object_take(&row->lock, sleeps))
+	if (!pfs_lock_take(&row->lock, sleeps))
 		return false;
 	pfs_seq_write_begin(&row->seq);
 	if (pfs_load(&row->use) == cell->use)
@@ -60,7 +61,7 @@ fold(PfsArena *arena, PfsThread *thread, const PfsCacheKind *kind, PfsCacheCell 
 								  &((const PfsObjectCell *) cell)->stat);
 	}
 	pfs_seq_write_end(&row->seq);
-	pfs_object_release(&row->lock);
+	pfs_lock_release(&row->lock);
 	return true;
 }
 
@@ -141,12 +142,12 @@ pfs_table_lock_add(PfsArena *arena, uint32_t number, uint32_t use, unsigned mode
 
 	if (row == NULL || mode < 1 || mode > PFS_LOCK_MODES)
 		return;
-	if (pfs_object_take(&row->lock, NULL))
+	if (pfs_lock_take(&row->lock, NULL))
 	{
 		pfs_seq_write_begin(&row->seq);
 		done = pfs_load(&row->use) != use || add_lock_wait(arena, row, mode, wait);
 		pfs_seq_write_end(&row->seq);
-		pfs_object_release(&row->lock);
+		pfs_lock_release(&row->lock);
 	}
 	if (!done)
 		pfs_lose(arena, PFS_LOSS_OBJECT_CELLS);

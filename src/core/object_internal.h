@@ -7,15 +7,6 @@
 
 #include "core/object.h"
 
-/* Tries for a while.  sleeps: how often one may sleep, too, and what is left of that; or NULL. */
-extern bool pfs_object_take(uint32_t *lock, int *sleeps);
-
-static inline void
-pfs_object_release(uint32_t *lock)
-{
-	pfs_store_release(lock, 0);
-}
-
 /* Lock statistics of a table; NULL: there was no lock wait yet. */
 static inline PfsTableLockStat *
 pfs_object_locks(const PfsArena *arena, const PfsObjectRow *row)

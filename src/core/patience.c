@@ -55,3 +55,12 @@ pfs_try_take(int tries, int *sleeps)
 {
 	return try_again(tries, sleeps);
 }
+
+bool
+pfs_lock_take(uint32_t *lock, int *sleeps)
+{
+	for (int tries = 0; pfs_try_take(tries, sleeps); tries++)
+		if (pfs_load(lock) == 0 && pfs_cas32(lock, 0, 1))
+			return true;
+	return false;
+}

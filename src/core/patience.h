@@ -22,6 +22,15 @@ extern bool pfs_try_read(int tries);
  */
 extern bool pfs_try_take(int tries, int *sleeps);
 
+/* A word that is 1 while somebody holds it: taken in such a loop, and given back. */
+extern bool pfs_lock_take(uint32_t *lock, int *sleeps);
+
+static inline void
+pfs_lock_release(uint32_t *lock)
+{
+	pfs_store_release(lock, 0);
+}
+
 /* The host's, when a scan begins. */
 extern void pfs_patience_renew(void);
 

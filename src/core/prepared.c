@@ -112,28 +112,16 @@ begin_change(PfsArena *arena, PfsThread *thread, PfsRef ref)
 }
 
 void
-pfs_prepared_executed(PfsArena *arena, PfsThread *thread, PfsRef ref, const PfsStatementRecord *record)
+pfs_prepared_count(PfsArena *arena, PfsThread *thread, PfsRef ref, bool executes, const PfsStatementRecord *record)
 {
 	PfsPrepared *row = begin_change(arena, thread, ref);
 
 	if (row == NULL)
 		return;
-	pfs_timer_stat_add(&row->stat.timer, record->wait);
+	if (executes)
+		pfs_timer_stat_add(&row->stat.timer, record->wait);
 	for (int i = 0; i < PFS_COUNTERS; i++)
-		if ((OF_WHAT_RAN & UINT32_C(1) << i) == 0)
-			pfs_add(&row->stat.counter[i], pfs_record_counter(record, i));
-	pfs_seq_write_end(&thread->prepared_seq);
-}
-
-void
-pfs_prepared_ran(PfsArena *arena, PfsThread *thread, PfsRef ref, const PfsStatementRecord *record)
-{
-	PfsPrepared *row = begin_change(arena, thread, ref);
-
-	if (row == NULL)
-		return;
-	for (int i = 0; i < PFS_COUNTERS; i++)
-		if ((OF_WHAT_RAN & UINT32_C(1) << i) != 0)
+		if (executes != ((OF_WHAT_RAN & UINT32_C(1) << i) != 0))
 			pfs_add(&row->stat.counter[i], pfs_record_counter(record, i));
 	pfs_seq_write_end(&thread->prepared_seq);
 }

@@ -44,9 +44,9 @@ extern PfsRef pfs_prepared_add(PfsArena *arena, PfsThread *thread, const PfsPrep
 extern void pfs_prepared_remove(PfsArena *arena, PfsThread *thread, PfsRef row);
 extern void pfs_prepared_remove_all(PfsArena *arena, PfsThread *thread);
 
-/* An EXECUTE of it has ended, or a query that it consists of. */
-extern void pfs_prepared_executed(PfsArena *arena, PfsThread *thread, PfsRef row, const PfsStatementRecord *record);
-extern void pfs_prepared_ran(PfsArena *arena, PfsThread *thread, PfsRef row, const PfsStatementRecord *record);
+/* An EXECUTE of it has ended, or (not executes) a query that it consists of. */
+extern void pfs_prepared_count(PfsArena *arena, PfsThread *thread, PfsRef row, bool executes,
+							   const PfsStatementRecord *record);
 
 /* What the server says of its plans. */
 extern void pfs_prepared_planned(PfsArena *arena, PfsThread *thread, PfsRef row, uint64_t generic_plans, uint64_t custom_plans,

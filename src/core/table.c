@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/digest.h"
+#include "core/setup.h"
 
 #define PFS_TABLE(symbol) extern const PfsTable symbol;
 #include "core/tables.def"
@@ -95,6 +96,16 @@ PfsText
 pfs_text_of_string(const char *string)
 {
 	return (PfsText) {string, string != NULL ? strlen(string) : 0, -1};
+}
+
+void
+pfs_texts_of_routine(const PfsArena *arena, PfsRef routine, PfsNameCopy *copy, PfsText *type, PfsText *schema, PfsText *name)
+{
+	unsigned	number;
+
+	schema->encoding = name->encoding = -1;
+	if (pfs_routine_parts(arena, routine, copy, &number, &schema->data, &schema->length, &name->data, &name->length))
+		*type = pfs_text_of_string(pfs_object_type_name(number));
 }
 
 bool

@@ -253,14 +253,6 @@ static const PfsColumn digest_key_columns[] = {
 	{"digest_text", "Normalised statement; NULL in the catch-all row", PFS_COLUMN_TEXT,
 	offsetof(DigestKey, text), PFS_COLUMN_PRIVATE},
 };
-static const PfsColumn digest_stat_columns[] = {
-	PFS_TIMER_COLUMNS(offsetof(PfsStatementStat, timer), "star", "wait", "statements"),
-#define PFS_COUNTER(symbol, place, column, is_time, doc) \
-	{"sum_" #column, "Sum: " doc, (is_time) ? PFS_COLUMN_TICKS : PFS_COLUMN_U64, \
-	offsetof(PfsStatementStat, counter) + PFS_COUNTER_##symbol * sizeof(uint64_t), 0},
-#include "core/statement_counters.def"
-#undef PFS_COUNTER
-};
 static const PfsColumn digest_tail_columns[] = {
 	{"first_seen", "When the statement was first seen", PFS_COLUMN_WHEN,
 	offsetof(DigestTail, first_seen), 0},
@@ -279,7 +271,6 @@ static const PfsColumn digest_tail_columns[] = {
 	offsetof(DigestTail, query_id), PFS_COLUMN_KEY | PFS_COLUMN_NULL_IF_ZERO},
 };
 PFS_GROUP(digest_key, digest_key_columns);
-PFS_GROUP(digest_stat, digest_stat_columns);
 PFS_GROUP(digest_tail, digest_tail_columns);
 
 /* The row's sample. */
@@ -390,7 +381,7 @@ by_digest_reset(PfsArena *arena, const PfsTable *table)
 const PfsTable pfs_table_events_statements_summary_by_digest = {
 	.name = "events_statements_summary_by_digest",
 	.doc = "Statements by database and query id, with percentiles and a sample; failed ones count too",
-	.groups = {&digest_key, &digest_stat, &digest_tail},
+	.groups = {&digest_key, &pfs_statement_stat_group, &digest_tail},
 	.scan = by_digest_scan,.reset = by_digest_reset,
 };
 

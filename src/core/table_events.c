@@ -139,18 +139,6 @@ static const PfsColumn statement_columns[] = {
 };
 PFS_GROUP(statement_group, statement_columns);
 
-static void
-fill_object(const PfsArena *arena, StatementRow *row, PfsRef object, PfsNameCopy *copy)
-{
-	unsigned	type;
-
-	row->object_schema.encoding = row->object_name.encoding = -1;
-	if (pfs_routine_parts(arena, object, copy, &type, &row->object_schema.data,
-						  &row->object_schema.length, &row->object_name.data,
-						  &row->object_name.length))
-		row->object_type = pfs_text_of_string(pfs_object_type_name(type));
-}
-
 static PfsEventHead
 head_of(const PfsStatementEvent *event)
 {
@@ -196,7 +184,7 @@ emit_statement(PfsScan *scan, const PfsStatementEvent *event, const char *text, 
 	if (pfs_name_copy(arena, record->schema, &schema))
 		row.schema = (PfsText) {schema.text, schema.length, -1};
 	if ((record->used & PFS_RECORD_ROUTINE) != 0)
-		fill_object(arena, &row, record->routine, &routine);
+		pfs_texts_of_routine(arena, record->routine, &routine, &row.object_type, &row.object_schema, &row.object_name);
 	row.sqlstate = (record->used & PFS_RECORD_FAILED) != 0 ? record->sqlstate : 0;
 	for (int i = 0; i < PFS_COUNTERS; i++)
 		row.counter[i] = pfs_record_counter(record, i);

@@ -28,11 +28,23 @@
 	{"max_timer_" time_word, "Longest of " what ", picoseconds", PFS_COLUMN_TICKS, \
 	(offset) + offsetof(PfsTimerStat, max), 0}
 
+/* Type, schema and name of a routine, good as long as the copy; left alone if it is not known any more. */
+extern void pfs_texts_of_routine(const PfsArena *arena, PfsRef routine, PfsNameCopy *copy, PfsText *type, PfsText *schema,
+								 PfsText *name);
+
 /* Calls the body for every attached or left-over thread slot. */
 #define PFS_EACH_THREAD(arena, thread, slot) \
 	for (uint32_t slot = 0; slot < (arena)->sizes.threads; slot++) \
 		for (PfsThread *thread = pfs_thread((arena), slot); \
 			 thread != NULL && pfs_load(&thread->thread_id) != 0; thread = NULL)
+
+/* The sum of a statement counter, in a PfsStatementStat at this offset: a line of statement_counters.def. */
+#define PFS_SUM_COLUMN(symbol, column, is_time, doc, stat) \
+	{"sum_" #column, "Sum: " doc, (is_time) ? PFS_COLUMN_TICKS : PFS_COLUMN_U64, \
+	(stat) + offsetof(PfsStatementStat, counter) + PFS_COUNTER_##symbol * sizeof(uint64_t), 0}
+
+/* A PfsStatementStat: times and sums. */
+extern const PfsColumnGroup pfs_statement_stat_group;
 
 extern PfsText pfs_text_of_name(const PfsArena *arena, PfsRef name);
 extern PfsText pfs_text_of_string(const char *string);

@@ -55,8 +55,7 @@ static const PfsColumn prepared_columns[] = {
 	PFS_COLUMN_U64, offsetof(PfsPrepared, analysed_again), 0},
 	PFS_TIMER_COLUMNS(offsetof(PfsPrepared, stat) + offsetof(PfsStatementStat, timer), "execute", "execute", "executions"),
 #define PFS_COUNTER(symbol, place, column, is_time, doc) \
-	{"sum_" #column, "Sum: " doc, (is_time) ? PFS_COLUMN_TICKS : PFS_COLUMN_U64, \
-	offsetof(PfsPrepared, stat.counter) + PFS_COUNTER_##symbol * sizeof(uint64_t), 0},
+	PFS_SUM_COLUMN(symbol, column, is_time, doc, offsetof(PfsPrepared, stat)),
 #include "core/statement_counters.def"
 #undef PFS_COUNTER
 };
@@ -128,7 +127,6 @@ emit_prepared(PfsScan *scan, PfsPrepared *prepared, InstanceRow *row, int32_t en
 	PlanRow		plan = {0, prepared->generic_plans, prepared->custom_plans};
 	const void *parts[] = {row, prepared, &plan};
 	PfsNameCopy routine;
-	unsigned	type;
 
 	if (prepared->epoch < pfs_load(&scan->arena->reset_of[PFS_RESET_PREPARED]))
 	{
@@ -139,11 +137,8 @@ emit_prepared(PfsScan *scan, PfsPrepared *prepared, InstanceRow *row, int32_t en
 	row->event_id = prepared->event_id;
 	row->name = (PfsText) {prepared->name, prepared->name_length, encoding};
 	row->sql_text = pfs_scan_secret(scan, prepared->role, (PfsText) {text, prepared->text_length, encoding});
-	row->object_schema.encoding = row->object_name.encoding = -1;
-	if (prepared->routine != 0 &&
-		pfs_routine_parts(scan->arena, prepared->routine, &routine, &type, &row->object_schema.data,
-						  &row->object_schema.length, &row->object_name.data, &row->object_name.length))
-		row->object_type = pfs_text_of_string(pfs_object_type_name(type));
+	if (prepared->routine != 0)
+		pfs_texts_of_routine(scan->arena, prepared->routine, &routine, &row->object_type, &row->object_schema, &row->object_name);
 	scan->emit(scan, parts);
 }
 

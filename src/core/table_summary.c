@@ -114,9 +114,7 @@ static const PfsColumn name_columns[] = {
 };
 static const PfsColumn statement_columns[] = {
 	PFS_TIMER_COLUMNS(offsetof(PfsStatementStat, timer), "star", "wait", "statements"),
-#define PFS_COUNTER(symbol, place, column, is_time, doc) \
-	{"sum_" #column, "Sum: " doc, (is_time) ? PFS_COLUMN_TICKS : PFS_COLUMN_U64, \
-	offsetof(PfsStatementStat, counter) + PFS_COUNTER_##symbol * sizeof(uint64_t), 0},
+#define PFS_COUNTER(symbol, place, column, is_time, doc) PFS_SUM_COLUMN(symbol, column, is_time, doc, 0),
 #include "core/statement_counters.def"
 #undef PFS_COUNTER
 };
@@ -151,7 +149,7 @@ PFS_GROUP(thread_key, thread_key_columns);
 PFS_GROUP(user_key, user_key_columns);
 PFS_GROUP(host_key, host_key_columns);
 PFS_GROUP(name_group, name_columns);
-PFS_GROUP(statement_group, statement_columns);
+const PfsColumnGroup pfs_statement_stat_group = {statement_columns, PFS_LENGTH(statement_columns)};
 PFS_GROUP(transaction_group, transaction_columns);
 PFS_GROUP(error_key_group, error_key_columns);
 PFS_GROUP(error_group, error_columns);
@@ -784,7 +782,7 @@ SUMMARY(events_##events##_summary_by_host_by_event_name, \
 SUMMARY(events_##events##_summary_global_by_event_name, \
 		"Sums of " #events " per event name, all instruments", GLOBAL, subject, name_group, stat_group)
 
-BY_NAME(statements, STATEMENTS, statement_group);
+BY_NAME(statements, STATEMENTS, pfs_statement_stat_group);
 BY_NAME(transactions, TRANSACTIONS, transaction_group);
 BY_NAME(waits, WAITS, wait_group);
 SUMMARY(file_summary_by_event_name,

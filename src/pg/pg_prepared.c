@@ -8,6 +8,7 @@
 
 #include "core/table.h"
 #include "commands/prepare.h"
+#include "common/hashfn.h"
 #include "executor/executor.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
@@ -37,16 +38,12 @@ static uint32 known_room = 0;
 static uint64 known_thread = 0;
 static uint32 last_serial = 0;
 
-uint32		pfs_prepared_count = 0;
+uint32		pfs_prepared_rows = 0;
 
 static uint64
 hash_name(const char *name)
 {
-	uint64		hash = UINT64CONST(0xCBF29CE484222325);
-
-	for (; *name != '\0'; name++)
-		hash = (hash ^ (unsigned char) *name) * UINT64CONST(0x100000001B3);
-	return hash;
+	return hash_bytes_extended((const unsigned char *) name, (int) strlen(name), 0);
 }
 
 /* Another thread than before has no rows yet. */
@@ -58,7 +55,7 @@ is_attached(void)
 	if (known_thread != pfs_session.thread->thread_id)
 	{
 		known_thread = pfs_session.thread->thread_id;
-		pfs_prepared_count = 0;
+		pfs_prepared_rows = 0;
 	}
 	return true;
 }
@@ -68,10 +65,10 @@ find(const char *name)
 {
 	uint64		hash;
 
-	if (!is_attached() || pfs_prepared_count == 0)
+	if (!is_attached() || pfs_prepared_rows == 0)
 		return NULL;
 	hash = hash_name(name);
-	for (uint32 i = 0; i < pfs_prepared_count; i++)
+	for (uint32 i = 0; i < pfs_prepared_rows; i++)
 		if (known[i].hash == hash)
 			return &known[i];
 	return NULL;
@@ -80,7 +77,7 @@ find(const char *name)
 static Known *
 find_serial(uint32 serial)
 {
-	for (uint32 i = 0; is_attached() && i < pfs_prepared_count; i++)
+	for (uint32 i = 0; is_attached() && i < pfs_prepared_rows; i++)
 		if (known[i].serial == serial)
 			return &known[i];
 	return NULL;
@@ -90,7 +87,7 @@ static void
 forget(Known *one)
 {
 	pfs_prepared_remove(pfs_arena, pfs_session.thread, one->row);
-	*one = known[--pfs_prepared_count];
+	*one = known[--pfs_prepared_rows];
 }
 
 static void
@@ -99,7 +96,7 @@ forget_all(void)
 	if (!is_attached())
 		return;
 	pfs_prepared_remove_all(pfs_arena, pfs_session.thread);
-	pfs_prepared_count = 0;
+	pfs_prepared_rows = 0;
 }
 
 /* Never raises an error: without memory there is no row. */
@@ -109,14 +106,14 @@ make_room(void)
 	uint32		room = known_room == 0 ? 16 : 2 * known_room;
 	Known	   *more;
 
-	if (pfs_prepared_count < known_room)
+	if (pfs_prepared_rows < known_room)
 		return true;
 	more = MemoryContextAllocExtended(TopMemoryContext, room * sizeof(Known), MCXT_ALLOC_NO_OOM);
 	if (more == NULL)
 		return false;
 	if (known != NULL)
 	{
-		memcpy(more, known, pfs_prepared_count * sizeof(Known));
+		memcpy(more, known, pfs_prepared_rows * sizeof(Known));
 		pfree(known);
 	}
 	known = more;
@@ -147,7 +144,7 @@ add(const PfsPgPreparing *preparing, const PfsStatement *statement)
 		return;
 	row = pfs_prepared_add(pfs_arena, pfs_session.thread, &prepared, text);
 	if (row != 0)
-		known[pfs_prepared_count++] = (Known) {hash_name(preparing->name), row, last_serial = Max(last_serial + 1, 1)};
+		known[pfs_prepared_rows++] = (Known) {hash_name(preparing->name), row, last_serial = Max(last_serial + 1, 1)};
 }
 
 /* What it executes is counted where it ends, and so is not plain. */
@@ -240,7 +237,7 @@ pfs_prepared_look(void)
 {
 	if (!is_attached())
 		return;
-	for (uint32 i = pfs_prepared_count; i-- > 0;)
+	for (uint32 i = pfs_prepared_rows; i-- > 0;)
 	{
 		PfsPrepared copy;
 		char		name[PFS_PREPARED_NAME + 1];
@@ -267,12 +264,8 @@ pfs_prepared_ended(uint32 serial, bool executes, const PfsStatementRecord *recor
 {
 	const Known *one = find_serial(serial);
 
-	if (one == NULL)
-		return;					/* it has been deallocated meanwhile, maybe by itself */
-	if (executes)
-		pfs_prepared_executed(pfs_arena, pfs_session.thread, one->row, record);
-	else
-		pfs_prepared_ran(pfs_arena, pfs_session.thread, one->row, record);
+	if (one != NULL)			/* else it has been deallocated meanwhile, maybe by itself */
+		pfs_prepared_count(pfs_arena, pfs_session.thread, one->row, executes, record);
 }
 
 /* --- the reader's own, by the protocol --- */

@@ -29,7 +29,7 @@ extern void pfs_prepared_begin(PfsPgPreparing *preparing, const Node *utility, P
 extern void pfs_prepared_done(const PfsPgPreparing *preparing, const PfsStatement *statement);
 
 /* How many rows this session has. */
-extern uint32 pfs_prepared_count;
+extern uint32 pfs_prepared_rows;
 
 /* The client has closed something: forgets what the server does not know any more. */
 extern void pfs_prepared_look(void);

@@ -517,7 +517,7 @@ put_other(char type, const char *body, size_t length)
 			pfs_pg_command_forget_analysed();	/* its text may be gone */
 			pfs_pg_untied_closed();
 			pfs_pg_finish_not_run();
-			if (pfs_prepared_count > 0)
+			if (pfs_prepared_rows > 0)
 				pfs_prepared_look();
 			break;
 		case '1':				/* ParseComplete */

@@ -639,7 +639,7 @@ close_statement(PfsStatement *statement, PfsTicks end)
 {
 	bool		nested = statement->record->level > 0;
 	bool		ran = statement->since != 0;	/* else others had the time since it began to rest */
-	uint32		prepared = pfs_unlikely(pfs_prepared_count > 0) ? pfs_prepared_of(statement) : 0;
+	uint32		prepared = pfs_unlikely(pfs_prepared_rows > 0) ? pfs_prepared_of(statement) : 0;
 	bool		executes = (statement->host_flags & PFS_PG_EXECUTES) != 0;
 	const PfsStatementRecord *record = statement->record;
 

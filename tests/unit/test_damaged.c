@@ -63,8 +63,8 @@ record_prepared(PfsSession *session, const PfsStatementRecord *record)
 	PfsRef row = pfs_prepared_add(session->arena, session->thread, &what, text);
 
 	pfs_prepared_add(session->arena, session->thread, &what, text);
-	pfs_prepared_executed(session->arena, session->thread, row, record);
-	pfs_prepared_ran(session->arena, session->thread, pfs_load(&session->thread->prepared), record);
+	pfs_prepared_count(session->arena, session->thread, row, true, record);
+	pfs_prepared_count(session->arena, session->thread, pfs_load(&session->thread->prepared), false, record);
 	pfs_prepared_planned(session->arena, session->thread, row, 1, 2, true);
 	pfs_prepared_remove(session->arena, session->thread, row);
 }

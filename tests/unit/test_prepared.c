@@ -41,8 +41,8 @@ execute(PfsSession *session, PfsRef row, PfsTicks wait)
 		.counter = {[PFS_COUNTER_ROWS_SENT] = 1000, [PFS_COUNTER_ROWS_EXAMINED] = 30},
 	};
 
-	pfs_prepared_ran(session->arena, session->thread, row, &inner);
-	pfs_prepared_executed(session->arena, session->thread, row, &outer);
+	pfs_prepared_count(session->arena, session->thread, row, false, &inner);
+	pfs_prepared_count(session->arena, session->thread, row, true, &outer);
 }
 
 static uint64_t

@@ -1,5 +1,5 @@
---@ view Waits per class, by mean time; without idle
---@ order s.avg_latency DESC
+--@ view Waits per class, by {what}; without idle
+--@ order s.{by} DESC
 --@ event_class Class: the first three parts of the event name
 --@ total Waits
 --@ total_latency [time] Total time
@@ -16,4 +16,4 @@ SELECT
 FROM performance_schema.events_waits_summary_global_by_event_name AS w
 WHERE w.event_name <> 'idle' AND w.sum_timer_wait > 0
 GROUP BY event_class
-ORDER BY avg_latency DESC
+ORDER BY {by} DESC
