@@ -1255,7 +1255,8 @@ def threads_of_class(conn: Any, name: str) -> list[Any]:
 @pytest.mark.timeout(180)
 def test_streaming(new_cluster: New, new_standby: New) -> None:
     """Sender, receiver and startup process wait and write; kills, signals, promotion."""
-    primary = new_cluster(**SMALL, autovacuum=False)  # nothing that standby's readers conflict with
+    # nothing that standby's readers conflict with; WAL stays until it has been sent
+    primary = new_cluster(**SMALL, autovacuum=False, wal_keep_size="512MB")
     prepare(primary)
     with crowd(primary, "write", "read"):
         standby = new_standby(primary)  # by pg_basebackup beside a load
