@@ -706,6 +706,39 @@ run_change(PFS_EXECUTOR_RUN_PARAMETERS)
 	run_brief(true, true, PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
+/* The same of any other that only reads: whatever its relations are, nothing of it is left to be executed. */
+static PFS_HOT pg_noinline void
+run_read(PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	PfsRelations *relations = &pfs_pg_untied.relations;
+	PfsStatement *statement = relations->statement;
+	ErrorContextCallback guard;
+
+	if (pfs_unlikely(queryDesc->operation != CMD_SELECT || queryDesc->plannedstmt->hasModifyingCTE))
+	{
+		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
+		return;
+	}
+	note_protocol(queryDesc);
+	pfs_pg_protocol_step_aside();
+	enter_untied(statement, &guard);
+	pfs_brief_begin_other(relations, statement);
+	pfs_pg_undisturbed = queryDesc->estate;
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	pfs_pg_protocol_return();
+	pfs_pg_error_unguard(&guard);
+	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate))
+	{
+		run_over(queryDesc);
+		return;
+	}
+	pfs_brief_end_other(relations);
+	pfs_pg_undisturbed = queryDesc->estate;
+	statement->host_in_call = false;
+	pfs_session.running = NULL;
+	has_run(false, count == 0, queryDesc->estate->es_processed, relations, statement);
+}
+
 /* Most often the newest statement is the one whose query is executed: the query, if it is nested. */
 static inline PfsPgQuery *
 find_nested(const QueryDesc *desc)
@@ -726,10 +759,7 @@ nested_over(const QueryDesc *queryDesc, PfsPgQuery *query, PfsStatement *stateme
 		note_rows(statement, queryDesc);
 }
 
-/*
- * A nested query that is read to its end at once, if it is brief: the error guard around its caller is its own, and our
- * methods stand aside already.
- */
+/* A nested query that is read to its end at once: the error guard around its caller is its own, and our methods stand aside already. */
 static PFS_HOT pg_noinline void
 run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 {
@@ -744,25 +774,21 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 	}
 	statement = query->relations.statement;
 	if (pfs_unlikely(caller->host_query == NULL || statement->host_state != PFS_PG_RUNNING || !statement->host_at_once ||
-					 query->relations.nothing != 0 || pfs_pg_protocol_stands()) ||
-		pfs_unlikely(!(pfs_likely(statement->host_brief == PFS_BRIEF_SCAN)
-					   ? pfs_brief_begin_scan(&query->relations, statement)
-					   : pfs_brief_begin_read(&query->relations, statement))))
+					 query->relations.nothing != 0 || pfs_pg_protocol_stands()))
 	{
 		run_any(PFS_EXECUTOR_RUN_ARGUMENTS);
 		return;
 	}
 	pfs_pg_enter(statement);
+	pfs_brief_begin(&query->relations, statement);
 	pfs_pg_undisturbed = queryDesc->estate;
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate) ||
-		pfs_unlikely(!(pfs_likely(query->relations.brief == PFS_BRIEF_SCAN)
-					   ? pfs_brief_end_shown_scan(&query->relations, statement)
-					   : pfs_brief_end_read(&query->relations, statement))))
+	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate))
 	{
 		nested_over(queryDesc, query, statement);
 		return;
 	}
+	pfs_brief_end(&query->relations);
 	pfs_pg_undisturbed = NULL;
 	statement->host_in_call = false;
 	pfs_session.running = statement->host_caller;
@@ -772,10 +798,18 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 static PFS_HOT void
 pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 {
+	unsigned	brief;
+
 	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate) || pfs_unlikely(!pfs_pg_protocol_stands()))
+	{
 		run_nested(PFS_EXECUTOR_RUN_ARGUMENTS);
-	else if (pfs_pg_untied.relations.statement->host_brief != PFS_BRIEF_SCAN)
+		return;
+	}
+	brief = pfs_pg_untied.relations.statement->host_brief;
+	if (brief > PFS_BRIEF_SCAN)
 		run_change(PFS_EXECUTOR_RUN_ARGUMENTS);
+	else if (pfs_unlikely(brief < PFS_BRIEF_SCAN))
+		run_read(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else if (pfs_unlikely(count != 0))
 		run_part(PFS_EXECUTOR_RUN_ARGUMENTS);
 	else

@@ -22,24 +22,46 @@ has_one_target(const PlannedStmt *stmt, const ModifyTable *modify)
 static const Plan *
 only_leaf(const Plan *plan, int *hops)
 {
-	while (!IsA(plan, IndexScan) && !IsA(plan, SeqScan))
-	{
-		if (plan->lefttree == NULL)
-			return IsA(plan, Result) || IsA(plan, ValuesScan) ? plan : NULL;
-		if (!IsA(plan, Agg) && !IsA(plan, Sort) && !IsA(plan, Unique) && !IsA(plan, Limit) && !IsA(plan, LockRows) &&
-			!IsA(plan, Result))
-			return NULL;
-		plan = plan->lefttree;
-		++*hops;
-	}
-	return plan;
+	for (;; plan = plan->lefttree, ++*hops)
+		switch (nodeTag(plan))
+		{
+			case T_IndexScan:
+			case T_SeqScan:
+			case T_ValuesScan:
+			case T_FunctionScan:
+				return plan;
+			case T_Result:
+				if (plan->lefttree == NULL)
+					return plan;
+				break;
+			case T_ProjectSet:
+			case T_Agg:
+			case T_Group:
+			case T_WindowAgg:
+			case T_Sort:
+			case T_IncrementalSort:
+			case T_Unique:
+			case T_Limit:
+			case T_LockRows:
+				break;
+			default:
+				return NULL;
+		}
+}
+
+/* What a plan is that changes nothing. */
+static PfsBrief
+brief_of_leaf(const Plan *leaf)
+{
+	return IsA(leaf, IndexScan) ? PFS_BRIEF_SCAN : IsA(leaf, SeqScan) ? PFS_BRIEF_READ : PFS_BRIEF_NOTHING;
 }
 
 uint8
 pfs_brief_plan(const PlannedStmt *stmt, uint8 *hops)
 {
 	const Plan *plan = stmt->planTree;
-	PfsBrief	brief = PFS_BRIEF_SCAN;
+	const ModifyTable *modify = NULL;
+	PfsBrief	brief;
 	int			above = 0;
 
 	*hops = 0;
@@ -47,22 +69,26 @@ pfs_brief_plan(const PlannedStmt *stmt, uint8 *hops)
 		return PFS_BRIEF_NOT;
 	if (IsA(plan, ModifyTable))
 	{
-		const ModifyTable *modify = (const ModifyTable *) plan;
-
+		modify = (const ModifyTable *) plan;
 		if (!has_one_target(stmt, modify))
 			return PFS_BRIEF_NOT;
-		brief = modify->operation == CMD_INSERT ? PFS_BRIEF_INSERT
-			: modify->operation == CMD_UPDATE ? PFS_BRIEF_UPDATE : PFS_BRIEF_DELETE;
 		plan = plan->lefttree;
 		above++;
 	}
 	plan = only_leaf(plan, &above);
 	if (plan == NULL || above > PG_UINT8_MAX)
 		return PFS_BRIEF_NOT;
-	if (!IsA(plan, IndexScan) && !IsA(plan, SeqScan))
-		return brief == PFS_BRIEF_SCAN ? PFS_BRIEF_NOT : brief;
-	*hops = (uint8) above;
-	return IsA(plan, IndexScan) ? brief : brief == PFS_BRIEF_SCAN ? PFS_BRIEF_READ : PFS_BRIEF_NOT;
+	brief = brief_of_leaf(plan);
+	/* a table that is read to be changed must be the one that is changed, and has no place of its own then */
+	if (brief == PFS_BRIEF_SCAN || (brief == PFS_BRIEF_READ && modify == NULL))
+		*hops = (uint8) above;
+	else if (brief == PFS_BRIEF_READ &&
+			 (modify->operation == CMD_INSERT || ((const Scan *) plan)->scanrelid != (Index) linitial_int(modify->resultRelations)))
+		return PFS_BRIEF_NOT;
+	if (modify == NULL)
+		return brief;
+	return modify->operation == CMD_INSERT ? PFS_BRIEF_INSERT
+		: modify->operation == CMD_UPDATE ? PFS_BRIEF_UPDATE : PFS_BRIEF_DELETE;
 }
 
 /* --- a call begins --- */
@@ -117,43 +143,58 @@ pfs_brief_begin_read(PfsRelations *relations, const PfsStatement *statement)
 PFS_HOT pg_noinline void
 pfs_brief_begin_other(PfsRelations *relations, const PfsStatement *statement)
 {
-	if (relations->nothing != 0 || !(pfs_brief_begin_change(relations, statement) || pfs_brief_begin_read(relations, statement)))
-		pfs_relations_begin(relations);
+	if (pfs_likely(relations->nothing == 0) &&
+		(statement->host_brief == PFS_BRIEF_NOTHING || pfs_brief_begin_read(relations, statement) ||
+		 pfs_brief_begin_change(relations, statement)))
+		return;
+	pfs_relations_begin(relations);
 }
 
 /* --- a call ends --- */
 
-/* As pfs_brief_take_changed, of a table that is read. */
-static int64
-take_read(const PfsPart *part)
+PFS_HOT pg_noinline int64
+pfs_brief_take_own(const PfsPart *part, PfsStatement *statement)
 {
 	PfsKnown   *known = part->known;
 	const PgStat_TableStatus *status = part->relation->pgstat_info;
-	PfsCounters now;
-	uint64		before = known->seen[PFS_TABLE_FETCH];
+	uint64		read;
 	int64		rows;
+
+	if (pfs_unlikely(status == NULL))
+		return -1;
+	read = pfs_table_fetched(status);
+	rows = (int64) (read - known->seen[PFS_TABLE_FETCH]);
+	if (rows <= 0)
+		return rows;
+	if (pfs_unlikely(!pfs_brief_counts(known, PFS_TABLE_FETCH, (uint64) rows)))
+		return -1;
+	pfs_brief_examined(statement, (uint64) rows);
+	known->seen[PFS_TABLE_FETCH] = read;
+	return rows;
+}
+
+/* The same of a table that is only read, if nothing else has happened to it. */
+static int64
+take_read(const PfsPart *part, PfsStatement *statement)
+{
+	const PgStat_TableStatus *status = part->relation->pgstat_info;
+	PfsCounters now;
 
 	if (status == NULL)
 		return -1;
 	pfs_counters_read_table(status, &now);
-	rows = (int64) (now.value[PFS_TABLE_FETCH] - before);
-	if (memcmp(&now.value[PFS_TABLE_INSERT], &known->seen[PFS_TABLE_INSERT], 3 * sizeof(uint64)) != 0 || rows < 0 ||
-		(rows > 0 && !pfs_brief_counts(known, PFS_TABLE_FETCH, (uint64) rows)))
-		return -1;
-	known->seen[PFS_TABLE_FETCH] = before + (uint64) rows;
-	return rows;
+	return memcmp(&now.value[PFS_TABLE_INSERT], &part->known->seen[PFS_TABLE_INSERT], 3 * sizeof(uint64)) != 0 ? -1
+		: pfs_brief_take_own(part, statement);
 }
 
 PFS_HOT pg_noinline bool
 pfs_brief_end_read(PfsRelations *relations, PfsStatement *statement)
 {
 	const PfsPart *part = &relations->own[PFS_BRIEF_SCANNED];
-	int64		rows = relations->brief == PFS_BRIEF_READ ? take_read(part) : -1;
+	int64		rows = relations->brief == PFS_BRIEF_READ ? take_read(part, statement) : -1;
 
 	if (pfs_unlikely(rows < 0))
 		return false;
-	if (pfs_likely(rows > 0))
-		pfs_brief_examined(statement, (uint64) rows);
 	if (pfs_brief_shows())
 		pfs_brief_show(relations, PFS_BRIEF_SCANNED, PFS_TABLE_FETCH, rows);
 	pfs_brief_leave(relations);
@@ -164,7 +205,7 @@ pfs_brief_end_read(PfsRelations *relations, PfsStatement *statement)
 pg_noinline void
 pfs_brief_show_change(const PfsRelations *relations, int64 scanned, int64 rows)
 {
-	pfs_brief_show_scan(relations, scanned);
+	pfs_brief_show(relations, pfs_brief_reads_own(relations) ? PFS_BRIEF_CHANGED : PFS_BRIEF_SCANNED, PFS_TABLE_FETCH, scanned);
 	pfs_brief_show(relations, PFS_BRIEF_CHANGED, pfs_brief_operation(relations), rows);
 }
 

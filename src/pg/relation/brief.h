@@ -17,9 +17,10 @@
 typedef enum PfsBrief
 {
 	PFS_BRIEF_NOT,
+	PFS_BRIEF_NOTHING,			/* no relation at all */
 	PFS_BRIEF_READ,				/* one table, all of it */
 	PFS_BRIEF_SCAN,				/* of one index; what follows is this and the operation */
-	PFS_BRIEF_INSERT,			/* one table is changed, maybe behind the scan of one index */
+	PFS_BRIEF_INSERT,			/* one table is changed, maybe behind the scan of one index, or of itself (no hops) */
 	PFS_BRIEF_UPDATE,
 	PFS_BRIEF_DELETE
 } PfsBrief;
@@ -148,7 +149,7 @@ pfs_brief_begin_scan(PfsRelations *relations, const PfsStatement *statement)
 	return true;
 }
 
-/* The same of one that changes a table; its rows are found by an index, or (no hops) come from the client. */
+/* The same of one that changes a table; its rows are found by an index, or (no hops) come from the client or this table. */
 static pg_attribute_always_inline bool
 pfs_brief_begin_change(PfsRelations *relations, const PfsStatement *statement)
 {
@@ -316,6 +317,13 @@ pfs_brief_show_scan(const PfsRelations *relations, int64 rows)
 	pfs_brief_show(relations, PFS_BRIEF_SCANNED, PFS_TABLE_FETCH, rows);
 }
 
+/* Does it look for its rows in the table that it changes? */
+static inline bool
+pfs_brief_reads_own(const PfsRelations *relations)
+{
+	return relations->own[PFS_BRIEF_SCANNED].relation == NULL && relations->brief > PFS_BRIEF_INSERT;
+}
+
 /* The end, and what it shows. */
 static pg_attribute_always_inline bool
 pfs_brief_end_shown_scan(PfsRelations *relations, PfsStatement *statement)
@@ -329,7 +337,10 @@ pfs_brief_end_shown_scan(PfsRelations *relations, PfsStatement *statement)
 	return true;
 }
 
-/* brief.c: the same of a change. */
+/* brief.c: as pfs_brief_take_scan, of the table that is changed. */
+extern int64 pfs_brief_take_own(const PfsPart *part, PfsStatement *statement);
+
+/* brief.c: what a change shows. */
 extern void pfs_brief_show_change(const PfsRelations *relations, int64 scanned, int64 rows);
 
 static inline PfsTableOperation
@@ -346,13 +357,15 @@ pfs_brief_end_change(PfsRelations *relations, PfsStatement *statement, int64 *sc
 	*scanned = 0;
 	if (pfs_likely(part[PFS_BRIEF_SCANNED].relation != NULL))
 		*scanned = pfs_brief_take_scan(&part[PFS_BRIEF_SCANNED], statement);
+	else if (pfs_likely(pfs_brief_reads_own(relations)))
+		*scanned = pfs_brief_take_own(&part[PFS_BRIEF_CHANGED], statement);
 	if (pfs_unlikely(*scanned < 0))
 		return false;
 	*rows = pfs_brief_take_changed(&part[PFS_BRIEF_CHANGED], pfs_brief_operation(relations));
 	if (pfs_unlikely(*rows < 0))
 	{
 		if (pfs_brief_shows())
-			pfs_brief_show_scan(relations, *scanned);
+			pfs_brief_show_change(relations, *scanned, 0);
 		return false;
 	}
 	pfs_brief_leave(relations);

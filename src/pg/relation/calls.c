@@ -54,6 +54,7 @@ pfs_relations_spell_out(PfsRelations *relations)
 {
 	PfsPart		scanned = relations->own[PFS_BRIEF_SCANNED];
 	PfsPart		changed = relations->own[PFS_BRIEF_CHANGED];
+	bool		reads_own = pfs_brief_reads_own(relations);
 
 	if (relations->brief == PFS_BRIEF_NOT)
 		return;
@@ -63,7 +64,7 @@ pfs_relations_spell_out(PfsRelations *relations)
 		spell_out(relations, scanned.relation, scanned.known,
 				  relations->brief == PFS_BRIEF_READ ? PFS_READS_TABLE : PFS_READS_INDEX);
 	if (relations->brief > PFS_BRIEF_SCAN)
-		spell_out(relations, changed.relation, changed.known, PFS_READS_NOTHING);
+		spell_out(relations, changed.relation, changed.known, reads_own ? PFS_READS_TABLE : PFS_READS_NOTHING);
 	relations->brief = PFS_BRIEF_NOT;
 	pfs_pg_undisturbed = NULL;
 }

@@ -49,11 +49,17 @@ pfs_index_returned(const PgStat_TableStatus *status)
 	return (uint64) PFS_PG_COUNTER(status, tuples_returned);
 }
 
+/* Rows of a table that were read: by its own scans, and by its numbers of rows (bitmaps, tids). */
+static inline uint64
+pfs_table_fetched(const PgStat_TableStatus *status)
+{
+	return (uint64) (PFS_PG_COUNTER(status, tuples_returned) + PFS_PG_COUNTER(status, tuples_fetched));
+}
+
 static inline void
 pfs_counters_read_table(const PgStat_TableStatus *status, PfsCounters *counters)
 {
-	counters->value[PFS_TABLE_FETCH] = (uint64) (PFS_PG_COUNTER(status, tuples_returned) +
-												 PFS_PG_COUNTER(status, tuples_fetched));
+	counters->value[PFS_TABLE_FETCH] = pfs_table_fetched(status);
 	counters->value[PFS_TABLE_INSERT] = (uint64) PFS_PG_COUNTER(status, tuples_inserted);
 	counters->value[PFS_TABLE_UPDATE] = (uint64) PFS_PG_COUNTER(status, tuples_updated);
 	counters->value[PFS_TABLE_DELETE] = (uint64) PFS_PG_COUNTER(status, tuples_deleted);
@@ -68,7 +74,7 @@ static inline uint64
 pfs_counters_read_sum(const PgStat_TableStatus *status, int operation, uint64 *value)
 {
 	const PgStat_Counter *counted = &PFS_PG_COUNTER(status, tuples_inserted);
-	uint64		sum = (uint64) (PFS_PG_COUNTER(status, tuples_returned) + PFS_PG_COUNTER(status, tuples_fetched));
+	uint64		sum = pfs_table_fetched(status);
 	int			i = operation - PFS_TABLE_INSERT;
 
 	sum += (uint64) (counted[0] + counted[1] + counted[2]);
