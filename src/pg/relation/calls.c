@@ -174,7 +174,11 @@ pfs_relations_end(PfsRelations *relations)
 		examined = pfs_times_take(relations);
 	else
 		for (uint32 i = 0; i < relations->parts; i++)
-			examined += pfs_part_take(&relations->part[i]);
+		{
+			const PfsPart *part = &relations->part[i];
+
+			examined += pfs_part_take_here(part, pfs_part_status(part));
+		}
 	pfs_relations_examined(relations, examined);
 }
 

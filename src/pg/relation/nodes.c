@@ -15,11 +15,11 @@ static pg_noinline void
 begin_relation(PfsRelations *relations, Relation relation, PfsReads reads, PlanState *node)
 {
 	PfsPart    *part = pfs_likely(relation != NULL)
-		? pfs_part_add(relations, relation, RelationGetRelid(relation), reads) : NULL;
+		? pfs_part_add_here(relations, relation, RelationGetRelid(relation), reads) : NULL;
 
 	if (pfs_unlikely(part == NULL))
 		return;
-	pfs_part_start(part);
+	pfs_part_start_here(part);
 	if (relations->timing == PFS_TIMING_UNDECIDED)
 		pfs_times_decide(relations, part->known);
 	if (pfs_unlikely(relations->timing == PFS_TIMING_TIMED) && part->records && part->known->timed)
