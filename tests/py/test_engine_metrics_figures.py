@@ -175,7 +175,7 @@ GROWN = {
     *(f"io_client_backend_{what}" for what in ("reads", "writes", "extends", "hits", "evictions")),
     "io_checkpointer_writes", "io_checkpointer_fsyncs", "io_background_worker_reads", "io_background_worker_hits",
     "slru_commit_timestamp_hit", "slru_multixact_member_hit", "slru_multixact_offset_hit", "slru_notify_hit", "slru_subtransaction_hit",
-    "slru_transaction_hit", "slru_transaction_written", "slru_serializable_zeroed",
+    "slru_transaction_hit", "slru_serializable_zeroed",
     *(f"repl_slot_{what}" for what in SLOT),
 } - {"server_checksum_failures"}
 # fmt: on
@@ -232,10 +232,15 @@ OF_PRIMARY = {
     "repl_apply_errors", "repl_sync_errors",
 }
 OF_STANDBY = {
-    "io_startup_hits", "io_startup_reads", "io_walreceiver_writes", "checkpoint_restartpoints_requested", "checkpoint_restartpoints_performed",
+    "io_startup_hits", "io_startup_reads", "checkpoint_restartpoints_requested", "checkpoint_restartpoints_performed",
     *CONFLICTS,
 }
 # fmt: on
+
+
+def set_for_all(server: Any, setting: str) -> None:
+    server.psql(f"ALTER SYSTEM SET {setting}")
+    server.reload()
 
 
 @pytest.fixture
@@ -247,7 +252,7 @@ def pair(pg_config: str) -> Iterator[tuple[Any, Any]]:
         wal_retrieve_retry_interval="100ms", allow_in_place_tablespaces=True, lc_messages="C",
     )  # fmt: skip
     if primary.version() >= 17:
-        primary.psql("ALTER SYSTEM SET summarize_wal = on; SELECT pg_reload_conf()")
+        set_for_all(primary, "summarize_wal = on")
     primary.psql(
         "SELECT performance_schema.monitor_enable('all');"
         "CREATE TABLE first (a int) WITH (autovacuum_enabled = off); CREATE TABLE second (a int); INSERT INTO first SELECT generate_series(1, 10);"
@@ -280,8 +285,9 @@ def conflicts(primary: Any, standby: Any) -> None:
     cursor = ("DECLARE c CURSOR FOR SELECT a FROM first", "FETCH FORWARD FROM c")
     aborted = "BEGIN; INSERT INTO first VALUES (1); ROLLBACK; INSERT INTO first VALUES (1)"
 
+    primary.psql(aborted)
+    standby.wait_replayed(primary)
     with hold(standby, *cursor) as session:  # a page in use: what goes was never seen by anybody
-        primary.psql(aborted)
         primary.psql("VACUUM FREEZE first")
         cancelled(session)
     with hold(standby, "SELECT count(*) FROM first") as session:  # rows that it might look at
@@ -295,7 +301,7 @@ def conflicts(primary: Any, standby: Any) -> None:
     with hold(standby, *files) as session:
         primary.psql("DROP TABLESPACE in_place")
         cancelled(session)
-    standby.psql("ALTER SYSTEM SET max_standby_streaming_delay = -1; SELECT pg_reload_conf()")
+    set_for_all(standby, "max_standby_streaming_delay = -1")
     with hold(standby, *cursor) as session, primary.connect() as locker:  # each has what the other waits for
         locker.execute("BEGIN")
         locker.execute("LOCK TABLE second")
