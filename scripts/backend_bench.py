@@ -116,12 +116,23 @@ LOADS = (
     # each statement is planned afresh: -b select-only, as pgbench -S
     Load("pgbench_simple", "pgbench", "select-only", 1, (100, 800), ("-M", "simple")),
     Load("nested", "pgbench", "nested.sql", NESTED, (5, 30), ("-M", "prepared")),
+    # whatever is no scan of one index: nothing, a small table, a join, a change of a small table
+    Load("shapes", "pgbench", "shapes.sql", 4, (40, 190), ("-M", "prepared")),
+    Load("pgbench_prepared", "pgbench", "tpcb-like", 7, (40, 190), ("-M", "prepared")),
     # updates, an insert and a block; select-only would be oltp_point_select with a Parse more
     Load("pgbench_extended", "pgbench", "tpcb-like", 7, (40, 190), ("-M", "extended")),
     Load("oltp_read_write", "sysbench", "oltp_read_write", 20, (20, 80)),
 )
 """Those that write come last, so that the others read what was prepared."""
-FILES = {"nested.sql": f"SELECT nested({NESTED});\n"}
+FILES = {
+    "nested.sql": f"SELECT nested({NESTED});\n",
+    "shapes.sql": """\\set aid random(1, 100000)
+SELECT 1;
+SELECT tbalance FROM pgbench_tellers WHERE tid = 5;
+SELECT abalance, bbalance FROM pgbench_accounts AS a JOIN pgbench_branches AS b USING (bid) WHERE aid = :aid;
+UPDATE pgbench_tellers SET tbalance = tbalance + 1 WHERE tid = 5;
+""",
+}
 
 DATA = f"""
 CREATE FUNCTION nested(k int) RETURNS void LANGUAGE plpgsql AS $$

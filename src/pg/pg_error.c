@@ -280,6 +280,7 @@ guard_callback(void *arg)
 		return;
 	store_broken_rows();
 	pfs_relations_failed();
+	pfs_pg_undisturbed = NULL;
 	raised = true;
 	passing.sqlstate = 0;
 	if (may_be_caught)

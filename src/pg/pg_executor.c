@@ -612,7 +612,8 @@ run_over(const QueryDesc *queryDesc)
 
 /*
  * It has run for the first time, and processed these rows.  If that was all, we let its query go, unless its end is seen: what is
- * left is the answer to the client.  all: all its rows were asked for.
+ * left is the answer to the client.  all: all its rows were asked for.  (Of a SELECT that is unusual the answer comes before
+ * ExecutorEnd; not if it took another command's place by a rule, but those have no text, and do not begin in the plain way.)
  */
 static pg_attribute_always_inline void
 has_run(bool changes, bool all, uint64 rows, const PfsRelations *relations, PfsStatement *statement)

@@ -59,12 +59,12 @@ extern PfsPgQuery pfs_pg_untied;
 /*
  * The EState of a query in the plain way, as long as nothing happens but its own run: of the untied one, from its ExecutorStart to
  * the end of its first run; of a nested one, while it runs.  Who looks at it then knows that its statement is on stage (or, before
- * the run, nobody's), that this is the only call that was put on the list of those that run, and that its relations are as they
- * were noted.  So it is reset by whatever may make that untrue:
+ * the run, nobody's), that no other call was put on the list of those that run since its own was, if it was, and that its
+ * relations are as they were noted.  So it is reset by whatever may make that untrue:
  *	- its statement, or another one with a query, ends or rests: pfs_pg_query_without, pfs_pg_move;
  *	- another one comes on stage: pfs_pg_enter, or (nested, in the plain way) pfs_pg_query_attach; a query runs in the general
  *	  way: run_any;
- *	- calls are put on that list or taken off, but in the short way: calls.c;
+ *	- calls are put on that list or taken off, but in the short way: calls.c; whose relations need that sets the word after it;
  *	- a subtransaction begins or ends: so it runs at the level at which it began;
  *	- an error is raised, or a nested call looks at the relations: pfs_relations_spell_out.
  *

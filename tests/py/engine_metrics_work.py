@@ -140,6 +140,20 @@ def nowait(bench: Bench) -> None:
             session.execute("ROLLBACK")
 
 
+def pinned(bench: Bench) -> None:
+    """VACUUM wants a page for itself that a cursor stands on."""
+    bench.run("CREATE TABLE IF NOT EXISTS pinned AS SELECT 1 AS a", "UPDATE pinned SET a = a + 1")
+    with bench.session() as reader, bench.session() as vacuum:
+        reader.execute("BEGIN")
+        reader.execute("DECLARE c CURSOR FOR SELECT * FROM pinned")
+        reader.execute("FETCH 1 FROM c")
+        vacuum.pgconn.send_query(b"VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) pinned")
+        wait_for_state(bench.observer, vacuum.info.backend_pid, "wait_event_type = 'BufferPin'")
+        reader.execute("COMMIT")
+        while vacuum.pgconn.get_result() is not None:
+            continue
+
+
 def killed(bench: Bench) -> None:
     with bench.server.connect() as session:
         pid = session.info.backend_pid
@@ -283,6 +297,7 @@ WORK: dict[str, tuple[Work, set[str]]] = {
     "a lock cannot be had": (
         nowait, {"lock_timeouts", "error_raised", "statement_errors"},
     ),
+    "a page is in use": (pinned, {"wait_buffer_pin_count", "wait_buffer_pin_time", "purge_vacuums"}),
     "a session is killed": (killed, {"server_sessions_killed", "server_sessions", "server_session_time"}),
     "a client goes": (abandoned, {"server_sessions_abandoned", "server_sessions"}),
     "a session ends by itself": (fatal, {"server_sessions_fatal", "server_sessions"}),

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from conftest import close_cluster, open_cluster
 from engine_metrics_work import METRICS, WORK, Bench, quiet_bench
-from helpers import one, rows, wait_until
+from helpers import one, rows, wait_for_state, wait_until
 
 Figures = dict[str, int]
 
@@ -221,6 +221,75 @@ def test_of_a_server_at_work(pg_config: str) -> None:
         readings = measure(bench.observer, version, work)
         assert set(readings.ours) <= set(of_views(version)), "a counter that no view is known for"
         check(readings, GROWN)
+
+
+# --- values ----------------------------------------------------------------------------------------
+
+# fmt: off
+TABLES = "pg_stat_all_tables"
+VALUES = {
+    "buffer_pool_pages_total": "setting::bigint FROM pg_settings WHERE name = 'shared_buffers'",
+    "buffer_pool_size": "pg_size_bytes(current_setting('shared_buffers'))",
+    "server_page_size": "current_setting('block_size')::int",
+    "server_max_connections": "current_setting('max_connections')::int",
+    "server_backends": "count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'",
+    "server_processes": "count(*) FROM performance_schema.threads",
+    "autovacuum_max_workers": "current_setting('autovacuum_max_workers')::int",
+    "autovacuum_workers": "count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'",
+    "parallel_max_workers": "current_setting('max_parallel_workers')::int",
+    "parallel_workers": "count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'",
+    "log_segment_size": "pg_size_bytes(current_setting('wal_segment_size'))",
+    "log_lsn_current": "pg_current_wal_insert_lsn() - '0/0'",
+    "log_lsn_last_flush": "pg_current_wal_flush_lsn() - '0/0'",
+    "log_lsn_last_checkpoint": "redo_lsn - '0/0' FROM pg_control_checkpoint()",
+    "log_lsn_checkpoint_age": "pg_current_wal_insert_lsn() - redo_lsn FROM pg_control_checkpoint()",
+    "lock_threads_waiting": "count(*) FROM pg_locks WHERE NOT granted",
+    "lock_row_lock_current_waits": "count(*) FROM pg_locks WHERE NOT granted AND locktype IN ('tuple', 'transactionid')",
+    "trx_active_transactions": "count(*) FROM pg_stat_activity WHERE backend_xid IS NOT NULL",
+    "trx_prepared_transactions": "count(*) FROM pg_prepared_xacts",
+    "trx_oldest_xid_age": "max(age(datfrozenxid)) FROM pg_database",
+    "trx_oldest_multixact_age": "max(mxid_age(datminmxid)) FROM pg_database",
+    "purge_live_tuples": f"sum(n_live_tup) FROM {TABLES}",
+    "purge_dead_tuples": f"sum(n_dead_tup) FROM {TABLES}",
+    "purge_changes_since_analyze": f"sum(n_mod_since_analyze) FROM {TABLES}",
+    "purge_inserts_since_vacuum": f"sum(n_ins_since_vacuum) FROM {TABLES}",
+    "purge_tables_never_vacuumed": f"count(*) FROM {TABLES} WHERE n_dead_tup > 0 AND vacuum_count + autovacuum_count = 0",
+    "metadata_functions": "count(*) FROM pg_stat_user_functions",
+    "metadata_file_instances": "count(*) FROM performance_schema.file_instances",
+    "repl_slots": "count(*) FROM pg_stat_replication_slots",
+    "repl_subscriptions": "count(*) FROM pg_stat_subscription_stats",
+    "repl_walsenders": "count(*) FROM pg_stat_replication",
+}
+# fmt: on
+
+
+@pytest.mark.timeout(120)
+def test_values(pg_config: str) -> None:
+    """While something holds, waits, is prepared and was changed."""
+    with quiet_bench(pg_config) as bench, bench.server.connect() as holder, bench.server.connect() as waiter:
+        bench.run(
+            "CREATE FUNCTION counted() RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'", "SELECT counted()",
+            "UPDATE rows_of SET b = 'z'", "SELECT pg_create_logical_replication_slot('s', 'test_decoding')",
+            "SELECT count(*) FROM pg_logical_slot_get_changes('s', NULL, NULL)",
+            "BEGIN", "INSERT INTO rows_of VALUES (-7, '')", "PREPARE TRANSACTION 'prepared'",
+        )  # fmt: skip
+        holder.execute("BEGIN")
+        holder.execute("UPDATE rows_of SET b = 'h' WHERE a = 3")
+        waiter.pgconn.send_query(b"UPDATE rows_of SET b = 'w' WHERE a = 3")
+        wait_for_state(bench.observer, waiter.info.backend_pid, "wait_event_type = 'Lock'")
+        query = "SELECT " + ", ".join(f"(SELECT {what})::bigint AS {name}" for name, what in VALUES.items())
+
+        def differences() -> dict[str, tuple[int, int]]:
+            figures = bench.figures()
+            server = rows(bench.observer, query)[0]._asdict()
+            return {name: (figures[name], server[name]) for name in VALUES if figures[name] != server[name]}
+
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: not differences(), "equality", 5)
+        assert differences() == {}
+        holder.execute("ROLLBACK")
+        while waiter.pgconn.get_result() is not None:
+            continue
 
 
 # --- processes that work by themselves, a standby, a subscription -----------------------------------

@@ -171,3 +171,62 @@ def test_in_pieces(cluster: Any, w: Watched, shape: str) -> None:
             raw.bind(name="s").execute("", 2).execute("", 2).execute().sync()
         raw.query("SELECT pg_stat_force_next_flush()")
     assert_equal(w.observer, SCHEMA)
+
+
+def ended(w: Watched, sql: str, prepare: bool) -> Any:
+    since = w.mark()
+    w.conn.execute(sql, prepare=prepare)
+    (top,) = [event for event in w.events(since) if event.nesting_event_level == 0]
+    return top
+
+
+def figures(w: Watched, sql: str) -> set[tuple[int, ...]]:
+    """Those that its sorts and its files make, of each of its later executions by both protocols."""
+    found = set()
+    for prepare in (False, True):
+        for _ in range(EXECUTIONS):
+            event = ended(w, sql, prepare)
+            found.add((event.sort_rows, event.sort_merge_passes > 0, event.created_tmp_disk_tables > 0))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT * FROM generate_series(1, 100) AS g ORDER BY -g", (100, False, False)),
+        ("SELECT * FROM (VALUES (2), (1)) AS v (a) ORDER BY a", (2, False, False)),
+        ("SELECT * FROM t ORDER BY v DESC", (500, False, False)),
+        ("SELECT * FROM u JOIN t USING (id) ORDER BY t.v DESC", (10, False, False)),
+        ("SELECT count(*) FROM generate_series(1, 20000)", (0, False, True)),
+        ("SELECT g FROM generate_series(1, 20000) AS g ORDER BY -g LIMIT 1 OFFSET 19999", (20000, True, True)),
+    ],
+)
+def test_sorts_and_files(w: Watched, sql: str, expected: tuple[int, ...]) -> None:
+    w.conn.execute("SET work_mem = '64kB'")
+    ended(w, sql, True)
+    assert figures(w, sql) == {expected}
+
+
+def test_rule_puts_a_sort_in_place_of_a_change(w: Watched) -> None:
+    """Its query is gone before the answer."""
+    w.conn.execute("CREATE VIEW v AS SELECT * FROM t")
+    w.conn.execute(
+        "CREATE RULE r AS ON UPDATE TO v DO INSTEAD SELECT g FROM generate_series(1, 20000) AS g ORDER BY -g"
+    )
+    w.conn.execute("SET work_mem = '64kB'")
+    for prepare in (False, True):
+        for _ in range(EXECUTIONS):
+            w.conn.execute("UPDATE v SET v = 1 WHERE id = 2", prepare=prepare)
+    assert w.event("SELECT 1").errors == 0
+
+
+def test_error_at_the_end_of_a_change(w: Watched) -> None:
+    """A foreign key is looked at when all rows are there: they were changed once."""
+    w.conn.execute("CREATE TABLE child (id int REFERENCES t)")
+    for prepare in (False, True):
+        for _ in range(EXECUTIONS):
+            since = w.mark()
+            with pytest.raises(psycopg.errors.ForeignKeyViolation):
+                w.conn.execute("INSERT INTO child SELECT -g FROM generate_series(1, 3) AS g", prepare=prepare)
+            (top,) = [event for event in w.events(since) if event.nesting_event_level == 0]
+            assert (top.rows_affected, top.errors) == (3, 1)

@@ -140,11 +140,22 @@ pfs_brief_begin_read(PfsRelations *relations, const PfsStatement *statement)
 	return true;
 }
 
+/* As pfs_relations_begin, of a query without relations. */
+static inline bool
+begin_nothing(PfsRelations *relations, const PfsStatement *statement)
+{
+	if (statement->host_brief != PFS_BRIEF_NOTHING)
+		return false;
+	relations->built = true;
+	relations->parts = 0;
+	return true;
+}
+
 PFS_HOT pg_noinline void
 pfs_brief_begin_other(PfsRelations *relations, const PfsStatement *statement)
 {
 	if (pfs_likely(relations->nothing == 0) &&
-		(statement->host_brief == PFS_BRIEF_NOTHING || pfs_brief_begin_read(relations, statement) ||
+		(begin_nothing(relations, statement) || pfs_brief_begin_read(relations, statement) ||
 		 pfs_brief_begin_change(relations, statement)))
 		return;
 	pfs_relations_begin(relations);

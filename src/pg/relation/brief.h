@@ -1,7 +1,7 @@
 /*
  * brief.h
- *		The most frequent calls by far: those of plans that scan one index, or read one table, at most, and change one table
- *		at most.
+ *		The most frequent calls by far: those of plans without relations, that scan one index, or read one table, at most, and
+ *		change one table at most.
  *
  * Which these are is a fact of the plan: it stands in the template, and in the statement (host_brief, host_hops).  A call
  * is brief if it is also the outermost one, all of it is recorded, and nothing is timed.  Of its parts relation and known
