@@ -11,6 +11,7 @@ import os
 import re
 import socket
 import struct
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
+import pytest
 from psycopg.rows import namedtuple_row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -229,6 +231,26 @@ class Watched:
         top = [event for event in self.run(sql, *params) if event.nesting_event_level == 0]
         assert len(top) == 1, top
         return top[0]
+
+
+# --- servers ------------------------------------------------------------------------------------
+
+
+def serve_tls(server: Any) -> None:
+    """Restart it with a certificate of its own; the test is skipped where it is built without TLS."""
+    if "openssl" not in server.ask_pg_config("--configure"):
+        pytest.skip("this server is built without TLS")
+    subprocess.run(
+        ["openssl", "req", "-new", "-x509", "-days", "2", "-nodes", "-subj", "/CN=localhost",
+         "-out", server.data / "server.crt", "-keyout", server.data / "server.key"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    for name in ("server.crt", "server.key"):
+        (server.data / name).chmod(0o600)
+        if server.owner:
+            os.chown(server.data / name, server.owner.pw_uid, server.owner.pw_gid)
+    server.configure(ssl=True)
+    server.restart()
 
 
 # --- descriptors, as documented ------------------------------------------------------------------

@@ -32,6 +32,7 @@ from helpers import (
     losses,
     one,
     rows,
+    serve_tls,
     tables,
     thread_of,
     wait_for_state,
@@ -1460,19 +1461,7 @@ def test_plain_socket(still_there: Any) -> None:
 def test_tls(new_cluster: New) -> None:
     """ssl = on: OpenSSL reads and writes by the server's own calls; bytes are those on the wire."""
     server = new_cluster(**SMALL)
-    if "openssl" not in server.ask_pg_config("--configure"):
-        pytest.skip("this server is built without TLS")
-    subprocess.run(
-        ["openssl", "req", "-new", "-x509", "-days", "2", "-nodes", "-subj", "/CN=localhost",
-         "-out", server.data / "server.crt", "-keyout", server.data / "server.key"],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    for name in ("server.crt", "server.key"):
-        (server.data / name).chmod(0o600)
-        if server.owner:
-            os.chown(server.data / name, server.owner.pw_uid, server.owner.pw_gid)
-    server.configure(ssl=True)
-    server.restart()
+    serve_tls(server)
     prepare(server)
     with server.connect(sslmode="require") as conn, server.connect() as observer:
         received, sent = exchange(conn, observer)
