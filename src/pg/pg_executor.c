@@ -817,10 +817,30 @@ pfs_hook_ExecutorRun(PFS_EXECUTOR_RUN_PARAMETERS)
 		run_scan(PFS_EXECUTOR_RUN_ARGUMENTS);
 }
 
+/* What fails now adds the rows of its last run to those before: they are taken out while it finishes.  Returns how many. */
+static inline uint64
+begin_finish(PfsStatement *statement, const QueryDesc *queryDesc)
+{
+	uint64		rows = Min(statement->host_rows, queryDesc->estate->es_processed);
+
+	statement->host_rows -= rows;
+	return rows;
+}
+
+static inline void
+end_finish(const PfsPgQuery *query, PfsStatement *statement, uint64 rows, const ErrorContextCallback *guard, bool guarded)
+{
+	if (!leave_call(query, statement, guard, guarded))
+		return;
+	statement->host_rows += rows;
+	statement->host_broken = false; /* as note_rows */
+}
+
 static pg_noinline void
 finish_any(QueryDesc *queryDesc)
 {
 	Stage		stage;
+	uint64		rows;
 	bool		guarded;
 	bool		modifies = queryDesc->estate->es_auxmodifytables != NIL;
 
@@ -836,13 +856,14 @@ finish_any(QueryDesc *queryDesc)
 		return;
 	}
 	guarded = needs_guard();
+	rows = begin_finish(stage.statement, queryDesc);
 	enter_call(stage.statement, &stage.guard, guarded);
 	if (pfs_unlikely(modifies))
 		pfs_relations_begin(&stage.query->relations);
 	pfs_pg_entry.ExecutorFinish(queryDesc);
 	if (pfs_unlikely(modifies))
 		pfs_relations_end(&stage.query->relations);
-	(void) leave_call(stage.query, stage.statement, &stage.guard, guarded);
+	end_finish(stage.query, stage.statement, rows, &stage.guard, guarded);
 }
 
 /* Of the untied query, as its run. */
@@ -852,6 +873,7 @@ finish(QueryDesc *queryDesc)
 	PfsPgQuery *query = &pfs_pg_untied;
 	PfsStatement *statement;
 	ErrorContextCallback guard;
+	uint64		rows;
 
 	pfs_keep(query);
 	statement = query->relations.statement;
@@ -862,9 +884,10 @@ finish(QueryDesc *queryDesc)
 		return;
 	}
 	statement->host_enter_level = pfs_pg_nest_level;
+	rows = begin_finish(statement, queryDesc);
 	enter_untied(statement, &guard);
 	pfs_pg_entry.ExecutorFinish(queryDesc);
-	(void) leave_call(query, statement, &guard, true);
+	end_finish(query, statement, rows, &guard, true);
 }
 
 /* Not the untied query's, or that has something to do. */
