@@ -90,7 +90,7 @@ resolve_sizes(void)
 bool
 pfs_pg_arena_is_there(void)
 {
-	return pfs_arena != NULL && segment == UsedShmemSegAddr;
+	return segment != NULL && segment == UsedShmemSegAddr;
 }
 
 static void
@@ -102,6 +102,13 @@ pfs_hook_shmem_request(void)
 		prev_shmem_request_hook();
 	RequestAddinShmemSpace(add_size(pfs_arena_size(&sizes), PFS_CACHE_LINE));
 	RequestNamedLWLockTranche(LOCK_TRANCHE, 2);
+}
+
+/* The postmaster's last message, "database system is shut down", comes after this. */
+static void
+leave_segment(int code, Datum arg)
+{
+	segment = NULL;
 }
 
 static void
@@ -131,6 +138,7 @@ pfs_hook_shmem_startup(void)
 	else
 		pfs_arena = (PfsArena *) memory;
 	segment = UsedShmemSegAddr;
+	on_shmem_exit(leave_segment, (Datum) 0);
 	pfs_pg_error_log_attach();
 	setup_lock = &GetNamedLWLockTranche(LOCK_TRANCHE)[0].lock;
 	metrics_lock = &GetNamedLWLockTranche(LOCK_TRANCHE)[1].lock;

@@ -781,7 +781,8 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 		return;
 	}
 	pfs_pg_enter(statement);
-	pfs_brief_begin(&query->relations, statement);
+	if (pfs_unlikely(statement->host_brief != PFS_BRIEF_SCAN) || pfs_unlikely(!pfs_brief_begin_scan(&query->relations, statement)))
+		pfs_brief_begin_other(&query->relations, statement);
 	pfs_pg_undisturbed = queryDesc->estate;
 	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
 	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate))
@@ -789,7 +790,8 @@ run_nested(PFS_EXECUTOR_RUN_PARAMETERS)
 		nested_over(queryDesc, query, statement);
 		return;
 	}
-	pfs_brief_end(&query->relations);
+	if (pfs_unlikely(query->relations.brief != PFS_BRIEF_SCAN) || pfs_unlikely(!pfs_brief_end_shown_scan(&query->relations, statement)))
+		pfs_brief_end_other(&query->relations);
 	pfs_pg_undisturbed = NULL;
 	statement->host_in_call = false;
 	pfs_session.running = statement->host_caller;

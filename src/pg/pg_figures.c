@@ -13,6 +13,7 @@
 #include "access/multixact.h"
 #include "access/parallel.h"
 #include "access/transam.h"
+#include "access/twophase.h"
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "core/object.h"
@@ -305,11 +306,11 @@ read_statistics(PfsPgFigures *f)
 static void
 read_processes(PfsPgFigures *f)
 {
-	uint32		first_prepared = (uint32) (MaxBackends + NUM_AUXILIARY_PROCS);
+	uint32		first_prepared = ProcGlobal->allProcCount;	/* which does not count those */
 
-	for (uint32 i = 0; i < ProcGlobal->allProcCount; i++)
+	for (uint32 i = 0; i < first_prepared + (uint32) max_prepared_xacts; i++)
 	{
-		PGPROC	   *proc = pfs_pg_process(i);
+		const PGPROC *proc = &ProcGlobal->allProcs[i];
 
 		if (TransactionIdIsValid(proc->xid))
 			++*(i >= first_prepared ? &f->prepared : &f->transactions);

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -278,6 +279,31 @@ def test_restart(new_cluster: New, mode: str) -> None:
         assert one(conn, "SELECT enabled FROM performance_schema.setup_consumers "
                    "WHERE name = 'events_statements_history_long'") == "YES"  # fmt: skip
         read_everything(conn)
+
+
+@pytest.mark.parametrize("mode", ["smart", "fast", "immediate", "fast after a crash"])
+def test_the_postmaster_ends_well(new_cluster: New, mode: str) -> None:
+    """Its last message comes when it has left the shared memory."""
+    server = new_cluster()
+    server.stop()
+    rights = {"user": server.owner.pw_uid, "group": server.owner.pw_gid, "extra_groups": []} if server.owner else {}
+    postmaster = subprocess.Popen(
+        [server.bindir / "postgres", "-D", server.data], cwd=server.base, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **rights
+    )
+    try:
+        server.wait_ready()
+        with server.connect() as session:
+            session.execute("SELECT count(*) FROM performance_schema.error_log")
+            pid = session.info.backend_pid
+            if "crash" in mode:
+                os.kill(pid, signal.SIGKILL)
+        server.wait_ready()
+        server.stop(mode.split()[0])
+        log = postmaster.communicate(timeout=30)[1].decode()
+        assert postmaster.returncode == 0
+        assert "database system is shut down" in log
+    finally:
+        postmaster.kill()
 
 
 def test_fast_restart_with_open_sessions(new_cluster: New) -> None:

@@ -22,10 +22,9 @@ has_one_target(const PlannedStmt *stmt, const ModifyTable *modify)
 static const Plan *
 only_leaf(const Plan *plan, int *hops)
 {
-	for (;; plan = plan->lefttree, ++*hops)
+	for (; !IsA(plan, IndexScan); plan = plan->lefttree, ++*hops)
 		switch (nodeTag(plan))
 		{
-			case T_IndexScan:
 			case T_SeqScan:
 			case T_ValuesScan:
 			case T_FunctionScan:
@@ -47,6 +46,7 @@ only_leaf(const Plan *plan, int *hops)
 			default:
 				return NULL;
 		}
+	return plan;
 }
 
 /* What a plan is that changes nothing. */
