@@ -261,19 +261,21 @@ OF_TABLES = {
 # fmt: on
 
 
-def of_tables(server: Any) -> Figures:
-    """Sums over the tables of all databases that may be connected to; those that are shared once."""
+def of_tables(one_of: Any, other: Any) -> Figures:
+    """Sums over the tables of two databases; those that are shared once."""
     query = "SELECT " + ", ".join(f"{what}::bigint AS {name}" for name, what in OF_TABLES.items())
     query += " FROM pg_stat_all_tables JOIN pg_class ON pg_class.oid = relid WHERE NOT relisshared"
-    with server.connect() as one_of, server.connect(dbname="template1") as other:
-        shared = rows(one_of, query.replace("NOT relisshared", "relisshared"))[0]
-        return {name: sum(found) for name, *found in zip(OF_TABLES, rows(one_of, query)[0], rows(other, query)[0], shared)}
+    shared = rows(one_of, query.replace("NOT relisshared", "relisshared"))[0]
+    return {name: sum(found) for name, *found in zip(OF_TABLES, rows(one_of, query)[0], rows(other, query)[0], shared)}
 
 
 @pytest.mark.timeout(120)
 def test_values(pg_config: str) -> None:
     """While something holds, waits, is prepared and was changed."""
-    with quiet_bench(pg_config) as bench, bench.server.connect() as holder, bench.server.connect() as waiter:
+    with (
+        quiet_bench(pg_config) as bench, bench.server.connect() as holder, bench.server.connect() as waiter,
+        bench.server.connect(dbname="template1") as other,
+    ):  # fmt: skip
         bench.run(
             "CREATE FUNCTION counted() RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'", "SELECT counted()",
             "UPDATE rows_of SET b = 'z'", "SELECT pg_create_logical_replication_slot('s', 'test_decoding')",
@@ -287,7 +289,7 @@ def test_values(pg_config: str) -> None:
         query = "SELECT " + ", ".join(f"(SELECT {what})::bigint AS {name}" for name, what in VALUES.items())
 
         def differences() -> dict[str, tuple[int, int]]:
-            server = of_tables(bench.server)
+            server = of_tables(bench.observer, other)
             figures = bench.figures()
             server |= rows(bench.observer, query)[0]._asdict()
             return {name: (figures[name], value) for name, value in server.items() if figures[name] != value}
