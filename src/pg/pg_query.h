@@ -66,7 +66,8 @@ extern PfsPgQuery pfs_pg_untied;
  *	  way: run_any;
  *	- calls are put on that list or taken off, but in the short way: calls.c; whose relations need that sets the word after it;
  *	- a subtransaction begins or ends: so it runs at the level at which it began;
- *	- an error is raised, or a nested call looks at the relations: pfs_relations_spell_out.
+ *	- an error is raised: the guard's callback in pg_error.c;
+ *	- a nested call looks at the relations: pfs_relations_spell_out.
  *
  * When the untied one has run to its end, and we have let it go, these marks stand there for its statement, the client's first and
  * only one, off stage, in the journal's ring, whose rows are told, of whose query nothing more is to be asked; and from the begin of a command that

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 from conftest import close_cluster, open_cluster
-from helpers import rows, wait_for_state, wait_gone, wait_until
+from helpers import read_to_end, rows, wait_for_state, wait_gone, wait_until
 
 METRICS = "performance_schema.engine_metrics"
 
@@ -45,8 +45,7 @@ class Bench:
             second.pgconn.send_query(waiter.encode())
             wait_for_state(self.observer, second.info.backend_pid, "wait_event_type = 'Lock'")
             first.execute(release)
-            while second.pgconn.get_result() is not None:
-                continue
+            read_to_end(second)
 
     def figures(self) -> dict[str, int]:
         return {r.name: r.count for r in rows(self.observer, f"SELECT name, count FROM {METRICS}")}
@@ -109,8 +108,7 @@ def deadlock(bench: Bench) -> None:
         wait_for_state(bench.observer, one_of.info.backend_pid, "wait_event_type = 'Lock'")
         other.pgconn.send_query(b"UPDATE rows_of SET b = 'd' WHERE a = 1")
         for session in (other, one_of):
-            while session.pgconn.get_result() is not None:
-                continue
+            read_to_end(session)
             session.execute("ROLLBACK")
 
 
@@ -125,8 +123,7 @@ def three_want_a_row(bench: Bench) -> None:
             wait_for_state(bench.observer, session.info.backend_pid, "wait_event_type = 'Lock'")
         first.execute("ROLLBACK")
         for session in (second, third):
-            while session.pgconn.get_result() is not None:
-                continue
+            read_to_end(session)
 
 
 def nowait(bench: Bench) -> None:
@@ -150,8 +147,7 @@ def pinned(bench: Bench) -> None:
         vacuum.pgconn.send_query(b"VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) pinned")
         wait_for_state(bench.observer, vacuum.info.backend_pid, "wait_event_type = 'BufferPin'")
         reader.execute("COMMIT")
-        while vacuum.pgconn.get_result() is not None:
-            continue
+        read_to_end(vacuum)
 
 
 def killed(bench: Bench) -> None:

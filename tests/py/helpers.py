@@ -233,6 +233,12 @@ class Watched:
         return top[0]
 
 
+def read_to_end(conn: Any) -> None:
+    """Wait for the end of what was sent by pgconn.send_query; nothing is kept of its answers."""
+    while conn.pgconn.get_result() is not None:
+        continue
+
+
 # --- servers ------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ from helpers import (
     background_off,
     everything_on,
     one,
+    read_to_end,
     rows,
     tables,
     thread_of,
@@ -104,8 +105,7 @@ def provoke_waits(waiter: Any, blocker: Any, watching: Any) -> None:
         waiter.pgconn.send_query(wanted.encode())
         wait_for_state(watching, waiter.info.backend_pid, "wait_event_type = 'Lock'")
         blocker.execute("COMMIT")
-        while waiter.pgconn.get_result() is not None:
-            continue
+        read_to_end(waiter)
     # what it has read and changed is recorded by the time it waits for its next command
     wait_for_state(watching, waiter.info.backend_pid, "wait_event = 'ClientRead'")
     wait_for_state(watching, blocker.info.backend_pid, "wait_event = 'ClientRead'")

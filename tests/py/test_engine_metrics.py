@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 from conftest import with_library
-from helpers import one, rows, wait_until
+from helpers import one, read_to_end, rows, wait_until
 from psycopg import errors
 
 METRICS = "performance_schema.engine_metrics"
@@ -399,8 +399,7 @@ def test_prepared_and_waiting(server: Any, db: Any) -> None:
         assert count(db, "lock_row_lock_current_waits") == 0
         holder.execute("SELECT pg_advisory_unlock(77)")
         wait_until(lambda: count(db, "lock_threads_waiting") == 0, "none waits")
-        while waiter.pgconn.get_result() is not None:
-            continue
+        read_to_end(waiter)
 
 
 def test_everybody_at_once(server: Any, db: Any) -> None:

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from conftest import close_cluster, open_cluster
 from engine_metrics_work import METRICS, WORK, Bench, quiet_bench
-from helpers import one, rows, wait_for_state, wait_until
+from helpers import one, read_to_end, rows, wait_for_state, wait_until
 
 Figures = dict[str, int]
 
@@ -298,8 +298,7 @@ def test_values(pg_config: str) -> None:
             wait_until(lambda: not differences(), "equality", 5)
         assert differences() == {}
         holder.execute("ROLLBACK")
-        while waiter.pgconn.get_result() is not None:
-            continue
+        read_to_end(waiter)
 
 
 # --- processes that work by themselves, a standby, a subscription -----------------------------------
@@ -391,8 +390,7 @@ def conflicts(primary: Any, standby: Any) -> None:
         standby.wait_replayed(primary)
         session.pgconn.send_query(b"SELECT * FROM second")
         primary.psql("VACUUM FREEZE first")
-        while session.pgconn.get_result() is not None:
-            continue
+        read_to_end(session)
         locker.execute("ROLLBACK PREPARED 'locks'")
     standby.wait_replayed(primary)
 

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 from conftest import with_library
-from helpers import one, rows, wait_for_state, wait_until
+from helpers import one, read_to_end, rows, wait_for_state, wait_until
 
 LOG = "performance_schema.error_log"
 PRIO = {
@@ -197,8 +197,7 @@ def test_detail_of_a_deadlock(server: Any, db: Any) -> None:
     with contextlib.suppress(psycopg.errors.DeadlockDetected):
         db.execute("LOCK TABLE log_two")
     db.rollback()
-    while other.pgconn.get_result() is not None:
-        pass
+    read_to_end(other)
     other.close()
     row = found(db, "deadlock detected")
     assert row.error_code == "40P01" and "waits for AccessExclusiveLock" in row.detail

@@ -12,8 +12,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from helpers import RawClient, Watched, losses
-from test_table_io import BY_INDEX, assert_equal
+from helpers import RawClient, Watched
+from test_relations import session_in
+from test_table_io import assert_equal
 
 SCHEMA = "shapes"
 TABLES = f"""
@@ -99,9 +100,7 @@ ENDED = ("end_event_id", "timer_wait", "statement_id")
 
 @pytest.fixture
 def w(cluster: Any, conn: Any) -> Iterator[Watched]:
-    """A session in a schema of its own, where all counts begin at zero."""
-    with Watched(cluster, conn) as watched:
-        watched.conn.execute(TABLES)
+    with session_in(cluster, conn, SCHEMA, TABLES) as watched:
         watched.conn.execute("SET enable_hashjoin = off")
         watched.conn.execute("SELECT pg_stat_force_next_flush()")
         watched.conn.execute("SELECT 1")
@@ -109,11 +108,7 @@ def w(cluster: Any, conn: Any) -> Iterator[Watched]:
             "SELECT pg_stat_reset_single_table_counters(oid) FROM pg_class WHERE relkind IN ('r', 'i') AND relnamespace = %s::regnamespace",
             (SCHEMA,),
         )
-        conn.execute(f"TRUNCATE {BY_INDEX}")
-        before = losses(conn)
         yield watched
-        assert losses(conn) == before
-    conn.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
 
 
 def executed(w: Watched, sql: str, **how: Any) -> list[tuple[Any, ...]]:

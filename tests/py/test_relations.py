@@ -35,17 +35,23 @@ CREATE FUNCTION catches() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
 """
 
 
-@pytest.fixture
-def w(cluster: Any, conn: Any) -> Iterator[Watched]:
-    """A session in a schema of its own, where all counts begin at zero."""
+@contextlib.contextmanager
+def session_in(cluster: Any, conn: Any, schema: str, tables: str) -> Iterator[Watched]:
+    """A session in a schema of its own, where all counts begin at zero; nothing is lost meanwhile."""
     with Watched(cluster, conn) as watched:
-        watched.conn.execute(TABLES)
+        watched.conn.execute(tables)
         watched.conn.execute("SET debug_parallel_query = off" if cluster.version() >= 16 else "SELECT 1")
         conn.execute(f"TRUNCATE {BY_INDEX}")
         before = losses(conn)
         yield watched
         assert losses(conn) == before
-    conn.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
+    conn.execute(f"DROP SCHEMA {schema} CASCADE")
+
+
+@pytest.fixture
+def w(cluster: Any, conn: Any) -> Iterator[Watched]:
+    with session_in(cluster, conn, SCHEMA, TABLES) as watched:
+        yield watched
 
 
 def io(w: Watched) -> dict[tuple[str, str | None], Io]:

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from conftest import with_library
-from helpers import one, wait_until
+from helpers import one, read_to_end, wait_until
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "report"))
 from pfsreport import figures, snapshot, text
@@ -55,8 +55,7 @@ def work(server: Any) -> None:
         waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
         wait_until(lambda: one(conn, waits) == 1, "the other one waits")
         conn.execute("COMMIT")
-        while other.pgconn.get_result() is not None:
-            pass
+        read_to_end(other)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from helpers import one, rows, tables, thread_of, wait_for_state
+from helpers import one, read_to_end, rows, tables, thread_of, wait_for_state
 from psycopg import errors
 
 SECRET = "secret_of_owner"
@@ -60,8 +60,7 @@ def owner(cluster: Any, conn: Any, connect: Any, roles: None) -> Iterator[Any]:
         wait_for_state(conn, session.info.backend_pid, "wait_event_type = 'Lock'")
         if not last:
             conn.execute(f"SELECT pg_advisory_unlock({LOCK})")
-            while session.pgconn.get_result() is not None:
-                continue
+            read_to_end(session)
             session.execute(f"SELECT pg_advisory_unlock({LOCK}) AS {SECRET}")
     yield session
     conn.execute(f"SELECT pg_advisory_unlock({LOCK})")

@@ -23,6 +23,7 @@ from helpers import (
     consumers,
     everything_on,
     one,
+    read_to_end,
     rows,
     thread_of,
     wait_for_state,
@@ -523,11 +524,6 @@ def waiting(observer: Any, conn: Any, sql: str) -> Iterator[None]:
     yield
 
 
-def finish(conn: Any) -> None:
-    while conn.pgconn.get_result() is not None:
-        continue
-
-
 def history(observer: Any, pid: int) -> list[Any]:
     """Ended lock waits of a session, oldest first."""
     return rows(
@@ -549,7 +545,7 @@ def test_message_that_waits(observer: Any, session: Any, secrets: Secrets) -> No
             with waiting(observer, waiter, f"{first}; {sql}"):
                 assert secrets.leaks(MEANWHILE) == []
             blocker.execute("ROLLBACK")
-            finish(waiter)
+            read_to_end(waiter)
             undo(observer, KINDS[name])
     assert secrets.leaks() == []
     texts = {row.waiting_query for row in history(observer, waiter.info.backend_pid)}
@@ -571,7 +567,7 @@ def test_statement_that_waits(observer: Any, session: Any, secrets: Secrets) -> 
         with waiting(observer, waiter, sql):
             assert secrets.leaks(MEANWHILE) == []
         blocker.execute("ROLLBACK")
-        finish(waiter)
+        read_to_end(waiter)
     everything_back = "SELECT performance_schema.set_instruments('statement/sql/%', true)"
     observer.execute(everything_back)
     assert len(history(observer, waiter.info.backend_pid)) >= 2
@@ -626,9 +622,9 @@ def test_wait_inside_a_function(observer: Any, session: Any, secrets: Secrets) -
         with waiting(observer, second, "INSERT INTO sec_table VALUES ('b')"):
             assert secrets.leaks(hidden) == []
     blocker.execute(f"SELECT pg_advisory_unlock({LOCK})")
-    finish(caller)
+    read_to_end(caller)
     caller.execute("COMMIT")
-    finish(second)
+    read_to_end(second)
     second.execute("COMMIT")
     assert secrets.leaks(hidden) == []
     [waited] = history(observer, caller.info.backend_pid)
@@ -726,7 +722,7 @@ def test_consumer_and_history(server: Any, observer: Any, session: Any) -> None:
         blocker.execute("LOCK TABLE sec_locked")
         with waiting(observer, waiter, "SELECT * FROM sec_locked"):
             blocker.execute("ROLLBACK")
-        finish(waiter)
+        read_to_end(waiter)
 
     wait_once()
     assert len(history(observer, pid)) == 1

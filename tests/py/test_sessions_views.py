@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import with_library
-from helpers import one, rows, thread_of, wait_for_state, wait_until
+from helpers import one, read_to_end, rows, thread_of, wait_for_state, wait_until
 
 P = "performance_schema"
 
@@ -76,8 +76,7 @@ def test_states(server: Any, admin: Any, connect: Any) -> None:
     assert state() == ("Query", "waiting for Lock advisory", "SELECT pg_advisory_lock(4711)")
     assert of(admin, pid).blocked_by == [admin.info.backend_pid]
     admin.execute("SELECT pg_advisory_unlock(4711)")
-    while other.pgconn.get_result() is not None:
-        continue
+    read_to_end(other)
 
 
 @pytest.mark.timeout(120)

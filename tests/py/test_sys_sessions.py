@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import with_library
-from helpers import consumers, one, rows, wait_for_state, wait_until
+from helpers import consumers, one, read_to_end, rows, wait_for_state, wait_until
 
 OWN = "pg_backend_pid()"
 
@@ -106,8 +106,7 @@ def test_a_statement_that_runs(server: Any, db: Any, other: Any) -> None:
         assert activity.query == "SELECT count(*) AS waits FROM sessions_t"
         assert activity.thd_id == row.thd_id
         db.execute("COMMIT")
-        while other.pgconn.get_result() is not None:
-            pass
+        read_to_end(other)
         row = row_of(observer, "session", pid_of(other), "conn_id")
         assert row.last_statement == "SELECT count(*) AS waits FROM sessions_t"
         assert row_of(observer, "x$session", pid_of(other), "conn_id").lock_latency > 0
@@ -129,8 +128,7 @@ def test_progress_is_the_servers(server: Any, db: Any, other: Any) -> None:
         else:
             assert float(shown) == pytest.approx(100 * row.blocks_done / row.blocks_total, abs=0.01)
         db.execute("COMMIT")
-        while other.pgconn.get_result() is not None:
-            pass
+        read_to_end(other)
         assert row_of(observer, "session", pid_of(other), "conn_id").progress is None
         observer.execute("DROP INDEX sessions_i")
 
@@ -151,8 +149,7 @@ def test_progress_of_a_copy(server: Any, db: Any) -> None:
         assert 0 < shown < 100
         assert shown == pytest.approx(100 * figures.bytes_processed / figures.bytes_total, abs=0.01)
         blocker.execute("ROLLBACK")
-        while copier.pgconn.get_result() is not None:
-            pass
+        read_to_end(copier)
     db.execute("DROP TABLE sessions_copied")
 
 

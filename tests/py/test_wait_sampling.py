@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from conftest import close_cluster, open_cluster
-from helpers import LOAD_SECONDS, one, rows, wait_until
+from helpers import LOAD_SECONDS, one, read_to_end, rows, wait_until
 
 SUMMARY = "performance_schema.events_waits_summary_"
 PROCESS = "performance_schema wait sampler"
@@ -75,8 +75,7 @@ class Session:
         return self
 
     def finish(self) -> None:
-        while self.conn.pgconn.get_result() is not None:
-            pass
+        read_to_end(self.conn)
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,7 @@ from helpers import (
     ROOT,
     losses,
     one,
+    read_to_end,
     rows,
     serve_tls,
     tables,
@@ -1477,8 +1478,7 @@ def test_tls(new_cluster: New) -> None:
         conn.pgconn.send_query(b"SELECT pg_advisory_lock(97)")
         wait_for_state(observer, conn.info.backend_pid, "wait_event_type = 'Lock'")
         assert one(observer, f"SELECT pg_terminate_backend({conn.info.backend_pid}, 10000)")
-        while conn.pgconn.get_result() is not None:
-            pass
+        read_to_end(conn)
     # a client that leaves in the middle of the handshake
     for _ in range(20):
         with socket.create_connection((server.host, server.port), timeout=5) as raw:
