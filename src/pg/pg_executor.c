@@ -610,6 +610,19 @@ run_over(const QueryDesc *queryDesc)
 	note_rows(statement, queryDesc);
 }
 
+/* Runs the untied query, whose statement is on stage.  False: something has happened meanwhile, and nothing is left to do. */
+static pg_attribute_always_inline bool
+run_untied(const ErrorContextCallback *guard, PFS_EXECUTOR_RUN_PARAMETERS)
+{
+	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
+	pfs_pg_protocol_return();
+	pfs_pg_error_unguard(guard);
+	if (pfs_likely(pfs_pg_undisturbed == queryDesc->estate))
+		return true;
+	run_over(queryDesc);
+	return false;
+}
+
 /*
  * It has run for the first time, and processed these rows.  If that was all, we let its query go, unless its end is seen: what is
  * left is the answer to the client.  all: all its rows were asked for.  (Of a SELECT that is unusual the answer comes before
@@ -664,14 +677,8 @@ run_brief(bool changes, bool all, PFS_EXECUTOR_RUN_PARAMETERS)
 	note_protocol(queryDesc);
 	pfs_pg_protocol_step_aside();
 	enter_untied(statement, &guard);
-	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	pfs_pg_protocol_return();
-	pfs_pg_error_unguard(&guard);
-	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate))
-	{
-		run_over(queryDesc);
+	if (!run_untied(&guard, PFS_EXECUTOR_RUN_ARGUMENTS))
 		return;
-	}
 	relations = pfs_relations_running;	/* so no register has to be kept for them, nor for the statement */
 	statement = relations->statement;
 	if (pfs_unlikely(!(changes ? pfs_brief_end_change(relations, statement, &scanned, &rows)
@@ -725,14 +732,8 @@ run_read(PFS_EXECUTOR_RUN_PARAMETERS)
 	enter_untied(statement, &guard);
 	pfs_brief_begin_other(relations, statement);
 	pfs_pg_undisturbed = queryDesc->estate;
-	pfs_pg_entry.ExecutorRun(PFS_EXECUTOR_RUN_ARGUMENTS);
-	pfs_pg_protocol_return();
-	pfs_pg_error_unguard(&guard);
-	if (pfs_unlikely(pfs_pg_undisturbed != queryDesc->estate))
-	{
-		run_over(queryDesc);
+	if (!run_untied(&guard, PFS_EXECUTOR_RUN_ARGUMENTS))
 		return;
-	}
 	pfs_brief_end_other(relations);
 	pfs_pg_undisturbed = queryDesc->estate;
 	statement->host_in_call = false;
